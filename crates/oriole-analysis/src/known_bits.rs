@@ -285,6 +285,47 @@ impl KnownBits {
             .unwrap_or(Known { zeros: 0, ones: 0 })
     }
 
+    /// Makes room for values made since: nothing is known of them.
+    pub fn extend(&mut self, function: &Function) {
+        for index in self.values.len()..function.values().len() {
+            let data = &function.values()[Value::from_index(index)];
+            self.values.push(Known::unknown(data.scalar_type.bits()));
+        }
+    }
+
+    /// Says what is known of a value. Whether that is something else than before.
+    pub fn set(&mut self, value: Value, known: Known) -> bool {
+        std::mem::replace(&mut self.values[value], known) != known
+    }
+
+    /// What a walk finds of a parameter of a block, by its position, given what is known of the arguments now.
+    pub fn of_parameter(
+        &self,
+        function: &Function,
+        flow: &ControlFlow,
+        block: Block,
+        position: usize,
+    ) -> Known {
+        let is_walked = |from: Block| {
+            flow.is_reachable(from) && flow.position(from) < flow.position(block)
+        };
+        let mut joined: Option<Known> = None;
+        if block != function.entry() && flow.predecessors(block).all(is_walked) {
+            for from in flow.predecessors(block) {
+                for edge in function.edges(from).iter() {
+                    if edge.target == block {
+                        let known = self.of(function.arguments(*edge)[position]);
+                        joined = Some(joined.map_or(known, |joined| joined.join(known)));
+                    }
+                }
+            }
+        }
+        joined.unwrap_or_else(|| {
+            let parameter = function.blocks()[block].parameters[position];
+            Known::unknown(function.values()[parameter].scalar_type.bits())
+        })
+    }
+
     /// Starts a block: what the edges walked so far say of its parameters holds only if there are no others.
     pub fn enter(&mut self, function: &Function, flow: &ControlFlow, block: Block) {
         if self.walked[block] as usize != flow.predecessors(block).len()

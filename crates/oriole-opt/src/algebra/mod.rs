@@ -22,7 +22,8 @@
 //! ## Method
 //! The rules are a table (`rules`), by opcode. One walk in reverse postorder with the known bits of every value seen so far;
 //! each instruction is rewritten until no rule applies, reading operands as they are after the rewrites before it, so chains
-//! simplify in one run. What looks at a value that later lost a reader is visited again. A rule that looks through an operand's definition applies only if that definition then has no reader
+//! simplify in one run. What looks at a value that later lost a reader is visited again. Known bits are kept from one run to the next,
+//! which visits only what changes since may have given work ([`again`]). A rule that looks through an operand's definition applies only if that definition then has no reader
 //! left, or if the instruction goes: no rewrite makes the code longer once dead code is removed, nor keeps a register
 //! alive beside the one computed from it, which would cost copies around loops. Products are not moved into other blocks.
 //!
@@ -30,6 +31,7 @@
 //! Sums of more than two terms (`reassociate-and-common`), anything that needs facts from branches, memory.
 
 mod address_chains;
+mod again;
 pub(crate) mod compare;
 mod convert;
 mod fields;
@@ -48,7 +50,9 @@ use crate::copy_propagation::is_acceptable;
 use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
+use crate::history::Again;
 use address_chains::AddressChains;
+use again::Marks;
 use oriole_analysis::{Analyses, ControlFlow, KnownBits, sign_extend};
 use oriole_collections::{BitSet, IndexVec, SmallVec};
 use oriole_ir::{Block, Definition, Editor, Format, Instruction, Operand, ShapeNode, Use, Value};
@@ -61,7 +65,7 @@ use view::{Arg, Change, Facts, MAXIMUM_ARGUMENTS, MAXIMUM_READERS, View};
 pub(crate) const PASS: Pass = Pass {
     name: "algebraic-simplification",
     summary: "Simplify integer arithmetic, logic, comparisons, conversions and addresses",
-    action: Action::Once(run, Trigger::Rewrites),
+    action: Action::Again(run, Trigger::Rewrites),
 };
 
 // Settings.
@@ -70,49 +74,74 @@ const COPY_PROP_ADDR: Switch = Switch::named("CopyPropAddr");
 /// The most rewrites of one instruction in one run. Rules lead somewhere; this is for the day when two do not.
 const MAXIMUM_REWRITES: usize = 16;
 
-fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
+/// What a run leaves for the next one.
+pub(crate) struct Kept {
+    known: KnownBits,
+    of_values: IndexVec<Value, Facts>,
+}
+
+fn run(
+    editor: &mut Editor<'_>,
+    analyses: &mut Analyses,
+    context: &mut Context<'_>,
+    again: Again<'_>,
+) {
     let flow = analyses.get::<ControlFlow>(editor.function());
     let function = editor.function();
-    let known = KnownBits::new(function);
-    let fold_addresses = context.knobs.switch(COPY_PROP_ADDR);
+    let kept = again.kept.algebra.take();
+    let changes = again
+        .changes
+        .filter(|changes| kept.is_some() && !changes.are_to_control_flow());
+    let marks = changes.map(|changes| Marks::of(function, changes));
+    if marks.as_ref().is_some_and(Marks::are_none) {
+        again.kept.algebra = kept;
+        return;
+    }
+    let Kept {
+        mut known,
+        mut of_values,
+    } = kept.filter(|_| marks.is_some()).unwrap_or_else(|| Kept {
+        known: KnownBits::new(function),
+        of_values: IndexVec::new(),
+    });
+    known.extend(function);
+    of_values.resize(function.values().len(), Facts::NONE);
     let reads = function
         .values()
         .keys()
         .map(|value| function.use_count(value))
         .collect();
     let module = context.environment.module();
-    let is_debug = module.is_some_and(|module| module.is_debug);
     let mut walk = Walk {
-        is_debug,
+        is_debug: module.is_some_and(|module| module.is_debug),
         visited: IndexVec::from_elem(0, function.instruction_bound()),
-        of_values: IndexVec::from_elem(Facts::NONE, function.values().len()),
+        of_values,
+        fold_addresses: context.knobs.switch(COPY_PROP_ADDR),
         editor,
         context,
         known,
         reads,
         visits: 0,
         loosened: Vec::new(),
-        fold_addresses,
         flow: Rc::clone(&flow),
         address_chains: None,
+        marks,
     };
-    for &block in flow.reverse_postorder() {
-        walk.enter(&flow, block);
-        let mut next = walk.editor.function().instructions_of(block).next();
-        while let Some(instruction) = next {
-            // A visit takes out at most the instruction itself.
-            next = walk.editor.function().next_instruction(instruction);
-            if !walk.visit(instruction) {
-                return;
-            }
-        }
-        let (known, editor) = (&mut walk.known, &walk.editor);
-        known.leave(editor.function(), block);
+    let goes_on = match walk.marks.is_some() {
+        true => walk.go_over_marked(&flow),
+        false => walk.go_over_all(&flow),
+    };
+    if !goes_on {
+        return;
     }
     walk.revisit();
     if cfg!(debug_assertions) {
         walk.check_reads();
     }
+    again.kept.algebra = Some(Kept {
+        known: walk.known,
+        of_values: walk.of_values,
+    });
 }
 
 /// Whether rules that want these facts may find something at an instruction with those; where that is checked, always.
@@ -203,6 +232,8 @@ struct Walk<'a, 'f, 'c> {
     flow: Rc<ControlFlow>,
     /// Sums that only serve addresses, found when first asked for.
     address_chains: Option<AddressChains>,
+    /// What is to be visited, if not everything.
+    marks: Option<Marks>,
 }
 
 impl Walk<'_, '_, '_> {
@@ -216,13 +247,40 @@ impl Walk<'_, '_, '_> {
         }
     }
 
+    /// Visits all instructions. Whether to go on.
+    fn go_over_all(&mut self, flow: &ControlFlow) -> GoOn {
+        for &block in flow.reverse_postorder() {
+            self.enter(flow, block);
+            let mut next = self.editor.function().instructions_of(block).next();
+            while let Some(instruction) = next {
+                // A visit takes out at most the instruction itself.
+                next = self.editor.function().next_instruction(instruction);
+                if !self.visit(instruction) {
+                    return false;
+                }
+            }
+            let (known, editor) = (&mut self.known, &self.editor);
+            known.leave(editor.function(), block);
+        }
+        true
+    }
+
     fn step(&mut self, instruction: Instruction) {
         let editor = &*self.editor;
         let function = editor.function();
+        let Some(result) = function.results(instruction).next() else {
+            return;
+        };
+        let before = self.known.of(result);
         let known = self.known.step(function, instruction);
         let Some((result, known)) = known else {
             return;
         };
+        if let Some(marks) = &mut self.marks
+            && known != before
+        {
+            marks.spread(function, result);
+        }
         let maker = Facts::made_by(function.format(instruction).mnemonic.opcode());
         *self.of_values.ensure(result, Facts::NONE) = maker.or(Facts::of_known(
             known,
@@ -493,7 +551,11 @@ impl Walk<'_, '_, '_> {
             why,
             equal,
         };
-        self.context.allows(self.editor.function(), rewrite)
+        let is_allowed = self.context.allows(self.editor.function(), rewrite);
+        if is_allowed {
+            self.mark_readers(instruction);
+        }
+        is_allowed
     }
 
     /// Makes a change. Whether the instruction is gone.
@@ -502,6 +564,7 @@ impl Walk<'_, '_, '_> {
         match change {
             Change::Value(value) => {
                 if is_acceptable(self.editor.function(), result, value) {
+                    self.mark_guarded(value);
                     *self.reads.ensure(value, 0) += self.reads[result];
                     self.reads[result] = 0;
                     self.release_operands(instruction);

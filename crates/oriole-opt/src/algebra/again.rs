@@ -1,0 +1,323 @@
+//! Which instructions a run has to visit that follows another one.
+//!
+//! What is found at an instruction depends on it and on two instructions back from it: what they are, what is known of their operands and
+//! who else reads these. So whoever was changed is visited again, with its readers and theirs, and likewise the readers of
+//! values that lost a reader or of which something else is known now. Three things look elsewhere. A guarded move asks whether the
+//! value it may keep has another reader, so it is visited when that gets one. Some ask who reads their own results, so what
+//! defines a value that lost a reader, or got the first one, is visited. And [`super::AddressChains`] look along sums, so from a value that
+//! lost a reader one goes back along these.
+//!
+//! The marks are gone over in the order in which a run visits everything, and what is done sets marks behind the place where it is done: what
+//! comes out is the same.
+
+use super::address_chains::sum_of;
+use super::view::{Facts, MAXIMUM_READERS};
+use super::{GoOn, Walk};
+use crate::history::Changes;
+use oriole_analysis::ControlFlow;
+use oriole_collections::BitSet;
+use oriole_ir::{Block, Change, Definition, Function, Instruction, Traits, Use, Value};
+use oriole_isa::Opcode;
+
+/// What is to be visited.
+pub(super) struct Marks {
+    instructions: BitSet<Instruction>,
+    /// Blocks whose parameters are to be looked at.
+    parameters: BitSet<Block>,
+    /// Blocks with something to visit.
+    blocks: BitSet<Block>,
+    /// Whether there are instructions that keep a value under a guard.
+    has_guarded: bool,
+    /// Values whose guarded readers are marked.
+    guarded: BitSet<Value>,
+    /// How many of the values are dealt with that lost a reader in this run.
+    released: usize,
+}
+
+/// Values and instructions from which marks were set, so that each is gone out from once.
+struct Origins {
+    touched: BitSet<Instruction>,
+    replaced: BitSet<Value>,
+    released: BitSet<Value>,
+    spread: BitSet<Value>,
+    further: BitSet<Value>,
+}
+
+impl Marks {
+    /// What changes to a function may have given work.
+    pub fn of(function: &Function, changes: Changes<'_>) -> Marks {
+        let (instructions, values) = (function.instruction_bound(), function.values().len());
+        let mut marks = Marks {
+            instructions: BitSet::with_domain(instructions),
+            parameters: BitSet::with_domain(function.blocks().len()),
+            blocks: BitSet::with_domain(function.blocks().len()),
+            has_guarded: function.traits().have(Traits::GUARDED),
+            guarded: BitSet::new(),
+            released: 0,
+        };
+        let mut origins = Origins {
+            touched: BitSet::with_domain(instructions),
+            replaced: BitSet::with_domain(values),
+            released: BitSet::with_domain(values),
+            spread: BitSet::with_domain(values),
+            further: BitSet::with_domain(values),
+        };
+        for change in changes.entries {
+            match *change {
+                Change::Inserted(instruction)
+                | Change::Rewritten(instruction)
+                | Change::Moved(instruction) => {
+                    marks.touch(function, &mut origins, instruction);
+                }
+                Change::Replaced(_, new) => {
+                    if !origins.replaced.insert(new) {
+                        continue;
+                    }
+                    marks.definition(function, new);
+                    for user in function.uses_of(new) {
+                        match user {
+                            Use::Instruction(user) => marks.touch(function, &mut origins, user),
+                            Use::Edge(block) => marks.arguments(function, block),
+                        }
+                    }
+                }
+                Change::ArgumentsChanged(block) => marks.arguments(function, block),
+                Change::ParametersChanged(block) => marks.parameters(block),
+                Change::Removed(..)
+                | Change::TerminatorChanged(_)
+                | Change::VariableAdded(_)
+                | Change::VariableChanged(_)
+                | Change::VariableRemoved(_) => {}
+                Change::BlockAdded(_)
+                | Change::BlockRemoved(_)
+                | Change::BlockSplit(..)
+                | Change::BlocksMerged(..)
+                | Change::EdgeSplit(..)
+                | Change::EdgesChanged(_) => {
+                    unreachable!("then everything is visited")
+                }
+            }
+        }
+        for &value in changes.released {
+            marks.release(function, &mut origins, value);
+        }
+        marks
+    }
+
+    /// Whether there is nothing to visit.
+    pub fn are_none(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    fn instruction(&mut self, function: &Function, instruction: Instruction) {
+        if self.instructions.insert(instruction)
+            && let Some(block) = function.block_of(instruction)
+        {
+            self.blocks.insert(block);
+        }
+    }
+
+    fn parameters(&mut self, block: Block) {
+        self.parameters.insert(block);
+        self.blocks.insert(block);
+    }
+
+    /// The edges out of a block bring something else.
+    fn arguments(&mut self, function: &Function, block: Block) {
+        for edge in function.edges(block) {
+            self.parameters(edge.target);
+        }
+    }
+
+    fn definition(&mut self, function: &Function, value: Value) {
+        if let Definition::Instruction(definer) = function.values()[value].definition {
+            self.instruction(function, definer);
+        }
+    }
+
+    /// An instruction is another one than it was.
+    fn touch(&mut self, function: &Function, origins: &mut Origins, instruction: Instruction) {
+        if !origins.touched.insert(instruction) || function.block_of(instruction).is_none() {
+            return;
+        }
+        self.instruction(function, instruction);
+        for result in function.results(instruction) {
+            self.spread_all(function, origins, result);
+        }
+        for value in function.uses(instruction) {
+            self.gain_reader(function, value);
+        }
+    }
+
+    /// A value has another reader.
+    fn gain_reader(&mut self, function: &Function, value: Value) {
+        self.guarded_readers(function, value);
+        if let Definition::Instruction(definer) = function.values()[value].definition
+            && (function.use_count(value) == 1
+                || function.format(definer).mnemonic.opcode() == Opcode::Cvt)
+        {
+            self.instruction(function, definer);
+        }
+    }
+
+    fn guarded_readers(&mut self, function: &Function, value: Value) {
+        if !self.has_guarded || !self.guarded.insert(value) {
+            return;
+        }
+        for user in function.uses_of(value) {
+            if let Use::Instruction(user) = user
+                && function.format(user).is_guarded()
+            {
+                self.instruction(function, user);
+            }
+        }
+    }
+
+    /// A value lost a reader.
+    fn release(&mut self, function: &Function, origins: &mut Origins, mut value: Value) {
+        while origins.released.insert(value) {
+            self.definition(function, value);
+            if function.use_count(value) as usize <= MAXIMUM_READERS {
+                self.spread_all(function, origins, value);
+            }
+            // Sums before it may only serve addresses now.
+            let Definition::Instruction(definer) = function.values()[value].definition else {
+                return;
+            };
+            match sum_of(function, definer).and_then(|_| function.uses(definer).next()) {
+                Some(term) if function.block_of(definer).is_some() => value = term,
+                _ => return,
+            }
+        }
+    }
+
+    /// Marks the readers of a value, and theirs.
+    fn spread_all(&mut self, function: &Function, origins: &mut Origins, value: Value) {
+        if !origins.spread.insert(value) {
+            return;
+        }
+        for user in function.uses_of(value) {
+            let Use::Instruction(user) = user else {
+                continue;
+            };
+            self.instruction(function, user);
+            for result in function.results(user) {
+                if !origins.further.insert(result) {
+                    continue;
+                }
+                for further in function.uses_of(result) {
+                    if let Use::Instruction(further) = further {
+                        self.instruction(function, further);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Marks the readers of a value of which something else is known now, and theirs.
+    pub fn spread(&mut self, function: &Function, value: Value) {
+        for user in function.uses_of(value) {
+            match user {
+                Use::Instruction(user) => {
+                    self.instruction(function, user);
+                    for result in function.results(user) {
+                        for further in function.uses_of(result).take(MAXIMUM_READERS) {
+                            if let Use::Instruction(further) = further {
+                                self.instruction(function, further);
+                            }
+                        }
+                    }
+                }
+                Use::Edge(block) => self.arguments(function, block),
+            }
+        }
+    }
+}
+
+impl Walk<'_, '_, '_> {
+    /// Visits what is marked. Whether to go on.
+    pub(super) fn go_over_marked(&mut self, flow: &ControlFlow) -> GoOn {
+        for &block in flow.reverse_postorder() {
+            let is_marked = |marks: &Marks| marks.blocks.contains(block);
+            if !self.marks.as_ref().is_some_and(is_marked) {
+                continue;
+            }
+            self.join_parameters(flow, block);
+            let mut next = self.editor.function().instructions_of(block).next();
+            while let Some(instruction) = next {
+                next = self.editor.function().next_instruction(instruction);
+                let Some(marks) = &mut self.marks else {
+                    continue;
+                };
+                if !marks.instructions.remove(instruction) {
+                    continue;
+                }
+                if !self.visit(instruction) {
+                    return false;
+                }
+                self.mark_released(instruction);
+            }
+        }
+        true
+    }
+
+    /// Finds again what is known of the parameters of a block, if other arguments come.
+    fn join_parameters(&mut self, flow: &ControlFlow, block: Block) {
+        let Some(marks) = &mut self.marks else {
+            return;
+        };
+        if !marks.parameters.remove(block) {
+            return;
+        }
+        let function = self.editor.function();
+        for (position, &parameter) in function.blocks()[block].parameters.iter().enumerate() {
+            let known = self.known.of_parameter(function, flow, block, position);
+            if self.known.set(parameter, known) {
+                let scalar_type = function.values()[parameter].scalar_type;
+                self.of_values[parameter] = Facts::of_known(known, scalar_type);
+                marks.spread(function, parameter);
+            }
+        }
+    }
+
+    /// Marks the readers of what an instruction gives that is about to change.
+    pub(super) fn mark_readers(&mut self, instruction: Instruction) {
+        if let Some(marks) = &mut self.marks {
+            let function = self.editor.function();
+            for result in function.results(instruction) {
+                marks.spread(function, result);
+            }
+        }
+    }
+
+    /// Marks what may keep a value under a guard that is about to get readers.
+    pub(super) fn mark_guarded(&mut self, value: Value) {
+        if let Some(marks) = &mut self.marks {
+            marks.guarded_readers(self.editor.function(), value);
+        }
+    }
+
+    /// Marks what looks at values that lost a reader, or got another one, when an instruction was visited.
+    fn mark_released(&mut self, instruction: Instruction) {
+        let Some(marks) = &mut self.marks else {
+            return;
+        };
+        let function = self.editor.function();
+        let released = function.released();
+        if released.len() == marks.released {
+            return;
+        }
+        for &value in &released[marks.released..] {
+            marks.definition(function, value);
+            if function.use_count(value) as usize <= MAXIMUM_READERS {
+                marks.spread(function, value);
+            }
+        }
+        marks.released = released.len();
+        if function.block_of(instruction).is_some() {
+            for value in function.uses(instruction) {
+                marks.gain_reader(function, value);
+            }
+        }
+    }
+}
