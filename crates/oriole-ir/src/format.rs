@@ -9,7 +9,7 @@ use crate::access::AccessShape;
 use crate::arithmetic::Node;
 use crate::operand::Member;
 use oriole_collections::SmallVec;
-use oriole_isa::{Effects, Flag, Mnemonic, Opcode, Role, ScalarType};
+use oriole_isa::{Effects, Flag, Mnemonic, Opcode, Role, ScalarType, Space};
 use oriole_syntax::tree::{Guard, Operand, OperandKind, Prefix};
 
 /// What a node of an operand shape is.
@@ -186,6 +186,10 @@ impl Traits {
     pub const SELECTS: Traits = Traits(8);
     /// Is guarded, and no branch.
     pub const GUARDED: Traits = Traits(16);
+    /// Names the local state space.
+    pub const LOCAL: Traits = Traits(32);
+    /// Can go, if nobody reads its results, only where all lanes of a warp execute it together.
+    pub const REMOVABLE_IF_CONVERGED: Traits = Traits(64);
 
     fn of(mnemonic: &Mnemonic, simple: bool, guard: Guard) -> Traits {
         let mut traits = match mnemonic.opcode() {
@@ -198,7 +202,19 @@ impl Traits {
         if guard != Guard::None && mnemonic.opcode() != Opcode::Bra {
             traits.add(Traits::GUARDED);
         }
+        if mnemonic.space() == Some(Space::Local) {
+            traits.add(Traits::LOCAL);
+        }
+        let effects = mnemonic.effects();
+        if effects.convergent && effects.is_removable_if_converged() {
+            traits.add(Traits::REMOVABLE_IF_CONVERGED);
+        }
         traits
+    }
+
+    /// Takes others away.
+    pub(crate) fn remove(&mut self, others: Traits) {
+        self.0 &= !others.0;
     }
 
     /// Adds others.

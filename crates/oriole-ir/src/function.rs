@@ -248,7 +248,8 @@ impl Function {
         self.edited
     }
 
-    /// What passes look for that instructions have, or had before they were rewritten or removed.
+    /// What passes look for that instructions have, or had before they were rewritten or removed: until
+    /// [`crate::Editor::forget_traits`] says that none has it.
     #[inline]
     pub fn traits(&self) -> Traits {
         self.traits

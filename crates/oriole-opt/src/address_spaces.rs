@@ -71,6 +71,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         }
     }
     if conversions.is_empty() {
+        editor.forget_traits(Traits::MAKES_GENERIC);
         return;
     }
     let flow = analyses.get::<ControlFlow>(function);

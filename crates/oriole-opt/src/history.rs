@@ -2,7 +2,7 @@
 //! given it work.
 
 use crate::algebra;
-use oriole_ir::{Change, Function, Journal, Value};
+use oriole_ir::{Change, Editor, Function, Journal, Value};
 
 /// All changes to a function since its phases began, in order.
 #[derive(Default)]
@@ -13,8 +13,11 @@ pub(crate) struct History {
 
 impl History {
     /// Where the changes end that were made so far.
-    pub fn end(&self) -> (usize, usize) {
-        (self.entries.len(), self.released.len())
+    pub fn end(&self) -> Moment {
+        Moment {
+            entries: self.entries.len(),
+            released: self.released.len(),
+        }
     }
 
     /// Adds what a pass did to the function.
@@ -24,13 +27,22 @@ impl History {
         function.forget_released();
     }
 
-    /// The changes since what was the end.
-    pub fn since(&self, (entries, released): (usize, usize)) -> Changes<'_> {
+    /// The changes since a pass began, which ended then.
+    pub fn since(&self, [began, ended]: [Moment; 2]) -> Changes<'_> {
         Changes {
-            entries: &self.entries[entries..],
-            released: &self.released[released..],
+            entries: &self.entries[began.entries..],
+            released: &self.released[began.released..],
+            own_entries: ended.entries - began.entries,
+            own_released: ended.released - began.released,
         }
     }
+}
+
+/// A place in the history of a function.
+#[derive(Clone, Copy)]
+pub(crate) struct Moment {
+    entries: usize,
+    released: usize,
 }
 
 /// Changes to a function.
@@ -40,11 +52,24 @@ pub(crate) struct Changes<'run> {
     pub entries: &'run [Change],
     /// Values that lost a reader, in order and perhaps several times.
     pub released: &'run [Value],
+    /// How many of the first of both a pass made itself when it last ran.
+    own_entries: usize,
+    own_released: usize,
 }
 
-impl Changes<'_> {
+impl<'run> Changes<'run> {
+    /// Those that the pass did not make itself.
+    pub fn by_others(self) -> Changes<'run> {
+        Changes {
+            entries: &self.entries[self.own_entries..],
+            released: &self.released[self.own_released..],
+            own_entries: 0,
+            own_released: 0,
+        }
+    }
+
     /// Whether there are other blocks or edges.
-    pub fn are_to_control_flow(&self) -> bool {
+    pub fn are_to_control_flow(self) -> bool {
         self.entries.iter().any(|change| match change {
             Change::BlockAdded(_)
             | Change::BlockRemoved(_)
@@ -67,10 +92,37 @@ impl Changes<'_> {
     }
 }
 
+impl Again<'_> {
+    /// Runs a pass that leaves itself nothing to do over everything, unless it ran before and what others changed since gives it no work
+    /// as `has_work` says. Debug builds run it all the same, and see whether that was right.
+    pub(crate) fn unless_idle(
+        &self,
+        editor: &mut Editor<'_>,
+        has_work: impl FnOnce(&Function, Changes<'_>) -> bool,
+        run: impl FnOnce(&mut Editor<'_>),
+    ) {
+        let changes = self.changes.map(Changes::by_others);
+        let is_idle = changes.is_some_and(|changes| !has_work(editor.function(), changes));
+        if is_idle && !cfg!(debug_assertions) {
+            return;
+        }
+        let before = editor.change_count();
+        run(editor);
+        assert!(
+            !is_idle || editor.change_count() == before,
+            "a pass does something where nothing gave it work"
+        );
+    }
+}
+
 /// What passes keep of what they found in a function, for their next run over it.
 #[derive(Default)]
 pub(crate) struct Kept {
     pub algebra: Option<algebra::Kept>,
+    /// Whether the last run of copy-propagation left something because one block does not dominate another.
+    pub waits_for_dominance: bool,
+    /// Whether the last run of dead-stores saw stores that may overwrite others.
+    pub may_overwrite: bool,
 }
 
 /// What a pass is given that may have run before.

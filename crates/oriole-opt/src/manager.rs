@@ -1,7 +1,7 @@
 //! Runs phases over a function, and checks each of them in debug builds.
 
 use crate::fuel::Fuel;
-use crate::history::{Again, Changes, History, Kept};
+use crate::history::{Again, History, Kept, Moment};
 use crate::hooks::Hooks;
 use crate::knobs::{Knobs, Number};
 use crate::leaf_inlining::Callees;
@@ -392,8 +392,8 @@ struct Seen {
     /// How many of the changes that give it work had been made when it ended, its own included; nothing if it did not run, or may do
     /// more at once.
     work: Option<u64>,
-    /// Where in the history it last began to look, if it looked everywhere by then.
-    since: Option<(usize, usize)>,
+    /// Where in the history it last began to look, and ended, if it looked everywhere by then.
+    since: Option<[Moment; 2]>,
 }
 
 struct Runner<'batch, 'job, 'run> {
@@ -509,7 +509,7 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
         // What was refused may be allowed, now that other values are gone.
         let is_refused = context.statistics.get(REFUSED) != refused;
         let is_done = !is_refused && context.fuel.is_left();
-        self.seen[step.number].since = is_done.then_some(began);
+        self.seen[step.number].since = is_done.then(|| [began, self.history.end()]);
         if journal.changes == 0 || !is_refused {
             self.settle(step.number, trigger);
         }

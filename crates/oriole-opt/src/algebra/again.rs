@@ -1,11 +1,15 @@
 //! Which instructions a run has to visit that follows another one.
 //!
 //! What is found at an instruction depends on it and on two instructions back from it: what they are, what is known of their operands and
-//! who else reads these. So whoever was changed is visited again, with its readers and theirs, and likewise the readers of
-//! values that lost a reader or of which something else is known now. Three things look elsewhere. A guarded move asks whether the
+//! whether anybody else reads these. So whoever was changed is visited again, with its readers and theirs, and likewise the readers of
+//! values that have one reader left or of which something else is known now. The rest looks elsewhere. Extensions and sums are folded into all
+//! their readers at once, so these are visited when a reader is gone. A guarded move asks whether the
 //! value it may keep has another reader, so it is visited when that gets one. Some ask who reads their own results, so what
-//! defines a value that lost a reader, or got the first one, is visited. And [`super::AddressChains`] look along sums, so from a value that
-//! lost a reader one goes back along these.
+//! defines a value that lost a reader, or got the first one, is visited. [`super::AddressChains`] look along sums, so from a value that
+//! lost a reader one goes back along these. And what local memory is addressed by depends on who else reads an array and on
+//! blocks.
+//!
+//! What the last run changed on its way is behind its own readers: they were visited then.
 //!
 //! The marks are gone over in the order in which a run visits everything, and what is done sets marks behind the place where it is done: what
 //! comes out is the same.
@@ -28,10 +32,21 @@ pub(super) struct Marks {
     blocks: BitSet<Block>,
     /// Whether there are instructions that keep a value under a guard.
     has_guarded: bool,
+    /// Whether there are accesses to local memory.
+    has_local: bool,
     /// Values whose guarded readers are marked.
     guarded: BitSet<Value>,
     /// How many of the values are dealt with that lost a reader in this run.
     released: usize,
+}
+
+/// Who may have work now that a value lost a reader.
+enum Interest {
+    None,
+    /// Its other readers.
+    Readers,
+    /// They and their readers.
+    Further,
 }
 
 /// Values and instructions from which marks were set, so that each is gone out from once.
@@ -44,14 +59,20 @@ struct Origins {
 }
 
 impl Marks {
-    /// What changes to a function may have given work.
-    pub fn of(function: &Function, changes: Changes<'_>) -> Marks {
+    /// What changes to a function may have given work. The first `in_order` of them were made before their readers were visited.
+    pub fn of(
+        function: &Function,
+        flow: &ControlFlow,
+        changes: Changes<'_>,
+        in_order: usize,
+    ) -> Marks {
         let (instructions, values) = (function.instruction_bound(), function.values().len());
         let mut marks = Marks {
             instructions: BitSet::with_domain(instructions),
             parameters: BitSet::with_domain(function.blocks().len()),
             blocks: BitSet::with_domain(function.blocks().len()),
             has_guarded: function.traits().have(Traits::GUARDED),
+            has_local: function.traits().have(Traits::LOCAL),
             guarded: BitSet::new(),
             released: 0,
         };
@@ -62,7 +83,21 @@ impl Marks {
             spread: BitSet::with_domain(values),
             further: BitSet::with_domain(values),
         };
-        for change in changes.entries {
+        let (own, others) = changes.entries.split_at(in_order.min(changes.entries.len()));
+        for change in own {
+            match *change {
+                Change::Inserted(instruction) | Change::Rewritten(instruction) => {
+                    if origins.touched.insert(instruction) {
+                        marks.operands(function, instruction);
+                    }
+                }
+                Change::Replaced(_, new) => marks.guarded_readers(function, new),
+                _ => {}
+            }
+        }
+        origins.touched.clear();
+        let mut is_reshaped = false;
+        for change in others {
             match *change {
                 Change::Inserted(instruction)
                 | Change::Rewritten(instruction)
@@ -88,13 +123,21 @@ impl Marks {
                 | Change::VariableAdded(_)
                 | Change::VariableChanged(_)
                 | Change::VariableRemoved(_) => {}
+                Change::BlocksMerged(block, _) => {
+                    is_reshaped = true;
+                    marks.local_accesses(function, block);
+                }
                 Change::BlockAdded(_)
                 | Change::BlockRemoved(_)
                 | Change::BlockSplit(..)
-                | Change::BlocksMerged(..)
                 | Change::EdgeSplit(..)
-                | Change::EdgesChanged(_) => {
-                    unreachable!("then everything is visited")
+                | Change::EdgesChanged(_) => is_reshaped = true,
+            }
+        }
+        if is_reshaped {
+            for &block in flow.reverse_postorder() {
+                if !function.blocks()[block].parameters.is_empty() {
+                    marks.parameters(block);
                 }
             }
         }
@@ -144,8 +187,25 @@ impl Marks {
         for result in function.results(instruction) {
             self.spread_all(function, origins, result);
         }
+        self.operands(function, instruction);
+    }
+
+    /// An instruction may read other values than it did.
+    fn operands(&mut self, function: &Function, instruction: Instruction) {
         for value in function.uses(instruction) {
             self.gain_reader(function, value);
+        }
+    }
+
+    /// Marks the accesses to local memory in a block.
+    fn local_accesses(&mut self, function: &Function, block: Block) {
+        if !self.has_local {
+            return;
+        }
+        for instruction in function.instructions_of(block) {
+            if function.format(instruction).traits().have(Traits::LOCAL) {
+                self.instruction(function, instruction);
+            }
         }
     }
 
@@ -176,9 +236,10 @@ impl Marks {
     /// A value lost a reader.
     fn release(&mut self, function: &Function, origins: &mut Origins, mut value: Value) {
         while origins.released.insert(value) {
-            self.definition(function, value);
-            if function.use_count(value) as usize <= MAXIMUM_READERS {
-                self.spread_all(function, origins, value);
+            match self.interest(function, value) {
+                Interest::None => {}
+                Interest::Readers => self.readers(function, value),
+                Interest::Further => self.spread_all(function, origins, value),
             }
             // Sums before it may only serve addresses now.
             let Definition::Instruction(definer) = function.values()[value].definition else {
@@ -187,6 +248,38 @@ impl Marks {
             match sum_of(function, definer).and_then(|_| function.uses(definer).next()) {
                 Some(term) if function.block_of(definer).is_some() => value = term,
                 _ => return,
+            }
+        }
+    }
+
+    /// Who may have work now that a value lost a reader. What defines it is marked.
+    fn interest(&mut self, function: &Function, value: Value) -> Interest {
+        let count = function.use_count(value) as usize;
+        let definer = match function.values()[value].definition {
+            Definition::Instruction(definer) => Some(definer),
+            _ => None,
+        };
+        if let Some(definer) = definer
+            && (count > 0 || function.results(definer).len() > 1)
+        {
+            self.instruction(function, definer);
+        }
+        let opcode = definer.map(|definer| function.format(definer).mnemonic.opcode());
+        let is_folded = matches!(opcode, Some(Opcode::Cvt | Opcode::Add | Opcode::Or));
+        match count {
+            0 => Interest::None,
+            1 => Interest::Further,
+            _ if self.has_local => Interest::Further,
+            2..=MAXIMUM_READERS if is_folded => Interest::Readers,
+            _ => Interest::None,
+        }
+    }
+
+    /// Marks the readers of a value.
+    fn readers(&mut self, function: &Function, value: Value) {
+        for user in function.uses_of(value) {
+            if let Use::Instruction(user) = user {
+                self.instruction(function, user);
             }
         }
     }
@@ -308,16 +401,19 @@ impl Walk<'_, '_, '_> {
             return;
         }
         for &value in &released[marks.released..] {
-            marks.definition(function, value);
-            if function.use_count(value) as usize <= MAXIMUM_READERS {
-                marks.spread(function, value);
+            match marks.interest(function, value) {
+                Interest::None => {}
+                Interest::Readers => marks.readers(function, value),
+                Interest::Further => {
+                    if function.use_count(value) as usize <= MAXIMUM_READERS {
+                        marks.spread(function, value);
+                    }
+                }
             }
         }
         marks.released = released.len();
         if function.block_of(instruction).is_some() {
-            for value in function.uses(instruction) {
-                marks.gain_reader(function, value);
-            }
+            marks.operands(function, instruction);
         }
     }
 }

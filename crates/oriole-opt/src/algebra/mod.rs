@@ -78,6 +78,8 @@ const MAXIMUM_REWRITES: usize = 16;
 pub(crate) struct Kept {
     known: KnownBits,
     of_values: IndexVec<Value, Facts>,
+    /// How many of its changes were made while it went forwards: whoever reads what they gave was visited behind them.
+    in_order: usize,
 }
 
 fn run(
@@ -89,21 +91,28 @@ fn run(
     let flow = analyses.get::<ControlFlow>(editor.function());
     let function = editor.function();
     let kept = again.kept.algebra.take();
-    let changes = again
-        .changes
-        .filter(|changes| kept.is_some() && !changes.are_to_control_flow());
-    let marks = changes.map(|changes| Marks::of(function, changes));
-    if marks.as_ref().is_some_and(Marks::are_none) {
-        again.kept.algebra = kept;
-        return;
-    }
+    let marks = match (again.changes, &kept) {
+        (Some(changes), Some(kept)) => Some(Marks::of(function, &flow, changes, kept.in_order)),
+        _ => None,
+    };
+    let kept = kept.filter(|_| marks.is_some());
     let Kept {
         mut known,
         mut of_values,
-    } = kept.filter(|_| marks.is_some()).unwrap_or_else(|| Kept {
+        ..
+    } = kept.unwrap_or_else(|| Kept {
         known: KnownBits::new(function),
         of_values: IndexVec::new(),
+        in_order: 0,
     });
+    if marks.as_ref().is_some_and(Marks::are_none) {
+        again.kept.algebra = Some(Kept {
+            known,
+            of_values,
+            in_order: 0,
+        });
+        return;
+    }
     known.extend(function);
     of_values.resize(function.values().len(), Facts::NONE);
     let reads = function
@@ -134,6 +143,7 @@ fn run(
     if !goes_on {
         return;
     }
+    let in_order = walk.editor.change_count();
     walk.revisit();
     if cfg!(debug_assertions) {
         walk.check_reads();
@@ -141,6 +151,7 @@ fn run(
     again.kept.algebra = Some(Kept {
         known: walk.known,
         of_values: walk.of_values,
+        in_order,
     });
 }
 
