@@ -294,8 +294,10 @@ impl KnownBits {
     }
 
     /// Says what is known of a value. Whether that is something else than before.
+    #[inline]
     pub fn set(&mut self, value: Value, known: Known) -> bool {
-        std::mem::replace(&mut self.values[value], known) != known
+        let entry = self.values.ensure(value, Known { zeros: 0, ones: 0 });
+        std::mem::replace(entry, known) != known
     }
 
     /// What a walk finds of a parameter of a block, by its position, given what is known of the arguments now.
@@ -349,19 +351,26 @@ impl KnownBits {
         let result = results.next()?;
         let scalar_type = function.values()[result].scalar_type;
         let known = if results.len() == 0 {
-            result_of(
-                function,
-                instruction,
-                scalar_type,
-                &LaunchShape::default(),
-                |value| self.of(value),
-            )
+            self.of_result(function, instruction, scalar_type)
         } else {
-            None
+            Known::unknown(scalar_type.bits())
         };
-        let known = known.unwrap_or(Known::unknown(scalar_type.bits()));
-        *self.values.ensure(result, Known { zeros: 0, ones: 0 }) = known;
+        self.set(result, known);
         Some((result, known))
+    }
+
+    /// What is known of the only result of an instruction, which is of this type, given what is known of its operands now.
+    pub fn of_result(
+        &self,
+        function: &Function,
+        instruction: Instruction,
+        scalar_type: ScalarType,
+    ) -> Known {
+        let bounds = LaunchShape::default();
+        let known = result_of(function, instruction, scalar_type, &bounds, |value| {
+            self.of(value)
+        });
+        known.unwrap_or(Known::unknown(scalar_type.bits()))
     }
 
     /// Ends a block: tells its successors' parameters what their arguments are.

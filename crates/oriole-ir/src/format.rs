@@ -9,7 +9,7 @@ use crate::access::AccessShape;
 use crate::arithmetic::Node;
 use crate::operand::Member;
 use oriole_collections::SmallVec;
-use oriole_isa::{Effects, Flag, Mnemonic, Opcode, Role, ScalarType, Space};
+use oriole_isa::{Effects, Flag, Mnemonic, MulMode, Opcode, Role, ScalarType, Space};
 use oriole_syntax::tree::{Guard, Operand, OperandKind, Prefix};
 
 /// What a node of an operand shape is.
@@ -230,6 +230,51 @@ impl Traits {
     }
 }
 
+/// How what is known of the bits of operands tells something of the bits of the result, as far as spelling says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BitTransfer {
+    /// Nothing is known of the result, whatever is known of the operands.
+    None,
+    /// Nothing is, if nothing is of one of the operands.
+    NeedsAll,
+    /// Nothing is, if nothing is of any operand.
+    NeedsAny,
+    /// Something may be, whatever is known of the operands.
+    Free,
+}
+
+impl BitTransfer {
+    /// Of instructions with this mnemonic and operands of these types, which are plain functions that read nothing but values if
+    /// `reads_values`, or loads.
+    fn of(mnemonic: &Mnemonic, reads_values: bool, types: &[Option<ScalarType>]) -> BitTransfer {
+        let opcode = mnemonic.opcode();
+        let is_float = || mnemonic.first_type().is_none_or(|first| first.is_float());
+        let is_tracked = match opcode {
+            Opcode::Ld | Opcode::Ldu => return BitTransfer::Free,
+            Opcode::Mov | Opcode::Selp => true,
+            opcode => opcode.computes_integers() && !is_float(),
+        };
+        let sources = types.get(1..).unwrap_or_default();
+        if !is_tracked || !reads_values || sources.len() > 4 || sources.contains(&None) {
+            return BitTransfer::None;
+        }
+        let is_low = mnemonic.modifiers().mul_mode == Some(MulMode::Low);
+        match opcode {
+            Opcode::Add
+            | Opcode::Sub
+            | Opcode::Neg
+            | Opcode::Not
+            | Opcode::Xor
+            | Opcode::Mov => BitTransfer::NeedsAll,
+            Opcode::Mul | Opcode::Mad if is_low => BitTransfer::NeedsAny,
+            Opcode::And | Opcode::Or | Opcode::Shl | Opcode::Selp | Opcode::Setp => {
+                BitTransfer::NeedsAny
+            }
+            _ => BitTransfer::Free,
+        }
+    }
+}
+
 /// What all instructions of one spelling have in common.
 #[derive(Clone, Debug)]
 pub struct FormatData {
@@ -267,6 +312,8 @@ pub struct FormatData {
     commutes: bool,
     /// What passes look for that few functions have.
     traits: Traits,
+    /// How bits of operands tell bits of the result.
+    bit_transfer: BitTransfer,
     /// The type of each top-level operand, where the mnemonic says.
     types: Box<[Option<ScalarType>]>,
 }
@@ -324,16 +371,19 @@ impl FormatData {
         } else {
             mnemonic.effects()
         };
+        let types: Box<[Option<ScalarType>]> = mnemonic.operand_types(tops.len()).collect();
         let plain = shape.iter().all(|node| *node == ShapeNode::LEAF);
         let simple = plain
             && !opaque
             && guard == Guard::None
             && effects.is_pure()
             && leaves.first().is_some_and(|leaf| leaf.role == Role::Define);
+        let reads_values = simple && leaves[1..].iter().all(|leaf| leaf.role == Role::Use);
         FormatData {
             operand_count: tops.len(),
             simple,
-            reads_values: simple && leaves[1..].iter().all(|leaf| leaf.role == Role::Use),
+            reads_values,
+            bit_transfer: BitTransfer::of(&mnemonic, reads_values, &types),
             arithmetic: match simple {
                 true => Node::of(&mnemonic, tops.len()),
                 false => None,
@@ -351,7 +401,7 @@ impl FormatData {
             plain,
             pure: effects.is_pure(),
             removable: effects.is_removable(),
-            types: mnemonic.operand_types(tops.len()).collect(),
+            types,
             mnemonic,
             guard,
             leaves: leaves.into(),
@@ -365,6 +415,12 @@ impl FormatData {
     #[inline]
     pub fn traits(&self) -> Traits {
         self.traits
+    }
+
+    /// How what is known of the bits of operands tells something of the bits of the result.
+    #[inline]
+    pub fn bit_transfer(&self) -> BitTransfer {
+        self.bit_transfer
     }
 
     /// Whether the results depend on the operands only and nothing else happens.

@@ -644,6 +644,8 @@ struct News<'function> {
     replaced: BitSet<Value>,
     /// Whether something was left because one block did not dominate another.
     waits: bool,
+    /// Whether all blocks were looked at.
+    is_reshaped: bool,
 }
 
 impl News<'_> {
@@ -655,6 +657,7 @@ impl News<'_> {
             joins: BitSet::new(),
             replaced: BitSet::new(),
             waits,
+            is_reshaped: false,
         };
         changes.entries.iter().any(|change| news.is_by(*change))
     }
@@ -689,6 +692,10 @@ impl News<'_> {
 
     /// Whether other blocks and edges may give work: values that join are others, or one block dominates another now.
     fn is_reshaped(&mut self) -> bool {
+        if self.is_reshaped {
+            return false;
+        }
+        self.is_reshaped = true;
         let blocks = self.flow.reverse_postorder();
         self.waits || blocks.iter().any(|&block| self.joins(block))
     }

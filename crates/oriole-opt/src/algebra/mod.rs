@@ -53,9 +53,12 @@ use crate::remark::Rewrite;
 use crate::history::Again;
 use address_chains::AddressChains;
 use again::Marks;
-use oriole_analysis::{Analyses, ControlFlow, KnownBits, sign_extend};
+use oriole_analysis::{Analyses, ControlFlow, Known, KnownBits, sign_extend};
 use oriole_collections::{BitSet, IndexVec, SmallVec};
-use oriole_ir::{Block, Definition, Editor, Format, Instruction, Operand, ShapeNode, Use, Value};
+use oriole_ir::{
+    BitTransfer, Block, Definition, Editor, Format, FormatData, Instruction, Operand, ShapeNode, Use,
+    Value,
+};
 use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, build};
 use rules::Rule;
 use std::rc::Rc;
@@ -207,7 +210,8 @@ impl Further {
             Opcode::Mov => &[UNPACK, KNOWN_PART, IMMEDIATES],
             Opcode::Ld | Opcode::Ldu | Opcode::Prefetch => &[FOLD_ADDRESS, REVEAL_ADDRESS],
             Opcode::St | Opcode::Atom | Opcode::Red => &[IMMEDIATES, FOLD_ADDRESS, REVEAL_ADDRESS],
-            _ => &[IMMEDIATES],
+            opcode if operands::may_take_immediates(opcode) => &[IMMEDIATES],
+            _ => &[],
         }
     }
 
@@ -276,30 +280,68 @@ impl Walk<'_, '_, '_> {
         true
     }
 
+    /// Finds what is known of the results of an instruction.
     fn step(&mut self, instruction: Instruction) {
         let editor = &*self.editor;
         let function = editor.function();
-        let Some(result) = function.results(instruction).next() else {
+        let mut results = function.results(instruction);
+        let Some(result) = results.next() else {
             return;
         };
-        let before = self.known.of(result);
-        let known = self.known.step(function, instruction);
-        let Some((result, known)) = known else {
-            return;
+        let format = function.format(instruction);
+        let scalar_type = function.values()[result].scalar_type;
+        let unknown = Known::unknown(scalar_type.bits());
+        let known = match results.len() == 0 && self.tells_bits(instruction, format) {
+            true => self.known.of_result(function, instruction, scalar_type),
+            false => unknown,
         };
+        let maker = Facts::made_by(format.mnemonic.opcode());
+        let facts = match known == unknown {
+            true => maker,
+            false => maker.or(Facts::of_known(known, scalar_type)),
+        };
+        *self.of_values.ensure(result, Facts::NONE) = facts;
+        for further in results {
+            *self.of_values.ensure(further, Facts::NONE) = maker;
+        }
+        let is_new = self.known.set(result, known);
         if let Some(marks) = &mut self.marks
-            && known != before
+            && is_new
         {
             marks.spread(function, result);
         }
-        let maker = Facts::made_by(function.format(instruction).mnemonic.opcode());
-        *self.of_values.ensure(result, Facts::NONE) = maker.or(Facts::of_known(
-            known,
-            function.values()[result].scalar_type,
-        ));
-        for further in function.results(instruction).skip(1) {
-            *self.of_values.ensure(further, Facts::NONE) = maker;
+    }
+
+    /// Whether something may be known of the only result of an instruction: of most nothing is known of what they read.
+    fn tells_bits(&self, instruction: Instruction, format: &FormatData) -> bool {
+        let function = self.editor.function();
+        let is_unknown = |operand: &Operand| match *operand {
+            Operand::Value(value) => {
+                let facts = self.of_values.get(value);
+                facts.is_none_or(|facts| !facts.share(Facts::PARTLY_KNOWN))
+            }
+            _ => false,
+        };
+        let tells = match format.bit_transfer() {
+            BitTransfer::None => false,
+            BitTransfer::NeedsAll => !function.operands(instruction).iter().any(is_unknown),
+            BitTransfer::NeedsAny => !function.operands(instruction)[1..].iter().all(is_unknown),
+            BitTransfer::Free => true,
+        };
+        if cfg!(debug_assertions)
+            && !tells
+            && let Some(result) = function.results(instruction).next()
+        {
+            let scalar_type = function.values()[result].scalar_type;
+            let known = self.known.of_result(function, instruction, scalar_type);
+            debug_assert_eq!(
+                known,
+                Known::unknown(scalar_type.bits()),
+                "something is known of a result of {}",
+                format.mnemonic
+            );
         }
+        tells
     }
 
     fn enter(&mut self, flow: &ControlFlow, block: Block) {
@@ -377,6 +419,10 @@ impl Walk<'_, '_, '_> {
             true => Facts::EVERYTHING,
             false => rules::wanted_by_those_of(opcode),
         };
+        let further = Further::of(opcode);
+        if wanted.is_none() && further.is_empty() {
+            return true;
+        }
         let facts = self.view().facts(instruction, wanted);
         let mut outcome = Outcome::Unchanged;
         if guarded {
@@ -392,7 +438,7 @@ impl Walk<'_, '_, '_> {
         } else if may_apply(wanted, facts) && self.is_read(instruction) {
             outcome = self.apply_rules(instruction, facts);
         }
-        for &(premise, further) in Further::of(opcode) {
+        for &(premise, further) in further {
             match outcome {
                 Outcome::OutOfFuel => return false,
                 Outcome::Removed => return true,
@@ -480,10 +526,12 @@ impl Walk<'_, '_, '_> {
             true => rules::OF_GUARDED_MOVES,
             false => rules::of(format.mnemonic.opcode()),
         };
-        let is_hopeless = !rules.iter().any(|rule| rule.may_apply(facts));
-        if is_hopeless && !cfg!(debug_assertions) {
-            return None;
-        }
+        let first = rules.iter().position(|rule| rule.may_apply(facts));
+        let rules = match first {
+            _ if cfg!(debug_assertions) => rules,
+            Some(first) => &rules[first..],
+            None => return None,
+        };
         let site = match guarded {
             true => view.guarded_move(instruction)?,
             false => view.site(instruction)?,

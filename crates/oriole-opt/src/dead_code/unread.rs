@@ -9,7 +9,7 @@ use crate::history::Changes;
 use crate::manager::Context;
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_collections::{BitSet, DenseMap};
+use oriole_collections::{BitSet, DenseMap, SmallVec};
 use oriole_ir::{Block, Change, Definition, Editor, Function, Instruction, Traits, Use, Value};
 use std::cell::LazyCell;
 
@@ -35,12 +35,13 @@ pub(super) fn remove(
         function,
         flow: &flow,
         gone: DenseMap::new(),
-        is_dead: BitSet::new(),
+        is_dead: BitSet::with_domain(function.instruction_bound()),
         instructions: Vec::new(),
         parameters: DenseMap::new(),
         blocks: BitSet::new(),
         work: Vec::new(),
         left: Vec::new(),
+        is_left: BitSet::with_domain(function.values().len()),
         is_large: false,
     };
     unread.find(changes);
@@ -97,6 +98,7 @@ struct Unread<'run> {
     work: Vec<Value>,
     /// Values that lost a reader and have others.
     left: Vec<Value>,
+    is_left: BitSet<Value>,
     /// Whether a block has too many parameters to look through them for each that is dead.
     is_large: bool,
 }
@@ -132,7 +134,9 @@ impl Unread<'_> {
     /// A value lost a reader.
     fn value(&mut self, value: Value) {
         if self.is_read(value) {
-            self.left.push(value);
+            if self.is_left.insert(value) {
+                self.left.push(value);
+            }
             return;
         }
         match self.function.values()[value].definition {
@@ -206,13 +210,14 @@ impl Unread<'_> {
     /// Whether something is known to need a value.
     fn is_needed(&self, value: Value) -> bool {
         let function = self.function;
-        let mut seen: BitSet<Value> = BitSet::new();
-        let mut stack = vec![value];
+        let mut seen: SmallVec<[Value; MOST_STEPS]> = SmallVec::new();
+        let mut stack: SmallVec<[Value; 8]> = SmallVec::from_slice(&[value]);
         let mut steps = 0;
         while let Some(value) = stack.pop() {
-            if !seen.insert(value) {
+            if seen.contains(&value) {
                 continue;
             }
+            seen.push(value);
             for user in function.uses_of(value) {
                 steps += 1;
                 if steps > MOST_STEPS {
