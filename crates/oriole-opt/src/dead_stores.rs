@@ -19,7 +19,8 @@
 //! One walk over the instructions that collects what is read of each variable, one that removes stores. Functions without local
 //! variables are not walked. Once `gvn-cse` has let loads have what was stored and `address-spaces` has let accesses name the
 //! variable, much of what compilers spill unoptimized is dead. Then a walk backwards over all blocks, see
-//! [`crate::overwritten`]. Where no two stores may write the same, another run waits until a store was changed.
+//! [`crate::overwritten`]. Where no two stores may write the same, another run waits until a store was changed, and otherwise until
+//! something was that has effects.
 //!
 //! ## Not done
 //! Variables indexed by registers; stores overwritten by several others, or in another iteration of a loop.
@@ -52,7 +53,16 @@ fn run(
     let could_overwrite = again.kept.may_overwrite;
     let mut can_overwrite = could_overwrite;
     let has_work = |function: &Function, changes: Changes<'_>| {
-        could_overwrite || has_local_variables(function) || changes_store(function, changes)
+        let is_relevant = |instruction: Instruction| {
+            let format = function.format(instruction);
+            match could_overwrite {
+                true => !format.is_pure(),
+                false => format.traits().have(Traits::STORES),
+            }
+        };
+        has_local_variables(function)
+            || could_overwrite && (changes.has_effects || changes.are_to_control_flow())
+            || changes_any(function, changes, is_relevant)
     };
     again.unless_idle(editor, has_work, |editor| {
         can_overwrite = run_everywhere(editor, analyses, context);
@@ -60,20 +70,22 @@ fn run(
     again.kept.may_overwrite = can_overwrite;
 }
 
-/// Whether changes made a store, or one that stores something else or elsewhere.
-fn changes_store(function: &Function, changes: Changes<'_>) -> bool {
-    let stores = |instruction: Instruction| {
-        let format = function.format(instruction);
-        format.traits().have(Traits::STORES) && function.block_of(instruction).is_some()
-    };
+/// Whether changes made an instruction that is relevant, or let one read something else.
+fn changes_any(
+    function: &Function,
+    changes: Changes<'_>,
+    is_relevant: impl Fn(Instruction) -> bool,
+) -> bool {
     let mut replaced: BitSet<Value> = BitSet::new();
     function.traits().have(Traits::STORES)
         && changes.entries.iter().any(|change| match *change {
-            Change::Inserted(instruction) | Change::Rewritten(instruction) => stores(instruction),
+            Change::Inserted(instruction) | Change::Rewritten(instruction) => {
+                is_relevant(instruction) && function.block_of(instruction).is_some()
+            }
             Change::Replaced(_, new) => {
                 replaced.insert(new)
                     && function.uses_of(new).any(|user| match user {
-                        Use::Instruction(user) => stores(user),
+                        Use::Instruction(user) => is_relevant(user),
                         Use::Edge(_) => false,
                     })
             }

@@ -9,6 +9,8 @@ use oriole_ir::{Change, Editor, Function, Journal, Value};
 pub(crate) struct History {
     entries: Vec<Change>,
     released: Vec<Value>,
+    /// How many passes changed instructions with effects on memory or control.
+    effects: usize,
 }
 
 impl History {
@@ -17,12 +19,14 @@ impl History {
         Moment {
             entries: self.entries.len(),
             released: self.released.len(),
+            effects: self.effects,
         }
     }
 
     /// Adds what a pass did to the function.
     pub fn add(&mut self, journal: &Journal, function: &mut Function) {
         self.entries.extend_from_slice(&journal.entries);
+        self.effects += usize::from(journal.effects);
         self.released.extend_from_slice(function.released());
         function.forget_released();
     }
@@ -34,6 +38,7 @@ impl History {
             released: &self.released[began.released..],
             own_entries: ended.entries - began.entries,
             own_released: ended.released - began.released,
+            has_effects: self.effects > ended.effects,
         }
     }
 }
@@ -43,6 +48,7 @@ impl History {
 pub(crate) struct Moment {
     entries: usize,
     released: usize,
+    effects: usize,
 }
 
 /// Changes to a function.
@@ -55,6 +61,8 @@ pub(crate) struct Changes<'run> {
     /// How many of the first of both a pass made itself when it last ran.
     own_entries: usize,
     own_released: usize,
+    /// Whether others changed instructions with effects on memory or control.
+    pub has_effects: bool,
 }
 
 impl<'run> Changes<'run> {
@@ -65,6 +73,7 @@ impl<'run> Changes<'run> {
             released: &self.released[self.own_released..],
             own_entries: 0,
             own_released: 0,
+            has_effects: self.has_effects,
         }
     }
 

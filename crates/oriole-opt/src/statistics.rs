@@ -114,8 +114,11 @@ impl Statistics {
 
     /// Adds to what a phase did.
     pub fn add_phase(&mut self, phase: PhaseStatistics) {
-        let same =
-            |other: &PhaseStatistics| (other.number, other.pass) == (phase.number, phase.pass);
+        // A name mostly comes from one place, and is the same text in memory.
+        let same = |other: &PhaseStatistics| {
+            other.number == phase.number
+                && (std::ptr::eq(other.pass, phase.pass) || other.pass == phase.pass)
+        };
         let index = match self.phases.get(self.next_phase) {
             Some(next) if same(next) => Some(self.next_phase),
             _ => self.phases.iter().position(same),
