@@ -308,9 +308,8 @@ impl KnownBits {
         block: Block,
         position: usize,
     ) -> Known {
-        let is_walked = |from: Block| {
-            flow.is_reachable(from) && flow.position(from) < flow.position(block)
-        };
+        let is_walked =
+            |from: Block| flow.is_reachable(from) && flow.position(from) < flow.position(block);
         let mut joined: Option<Known> = None;
         if block != function.entry() && flow.predecessors(block).all(is_walked) {
             for from in flow.predecessors(block) {

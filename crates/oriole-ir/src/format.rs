@@ -260,12 +260,9 @@ impl BitTransfer {
         }
         let is_low = mnemonic.modifiers().mul_mode == Some(MulMode::Low);
         match opcode {
-            Opcode::Add
-            | Opcode::Sub
-            | Opcode::Neg
-            | Opcode::Not
-            | Opcode::Xor
-            | Opcode::Mov => BitTransfer::NeedsAll,
+            Opcode::Add | Opcode::Sub | Opcode::Neg | Opcode::Not | Opcode::Xor | Opcode::Mov => {
+                BitTransfer::NeedsAll
+            }
             Opcode::Mul | Opcode::Mad if is_low => BitTransfer::NeedsAny,
             Opcode::And | Opcode::Or | Opcode::Shl | Opcode::Selp | Opcode::Setp => {
                 BitTransfer::NeedsAny

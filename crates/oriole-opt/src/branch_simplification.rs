@@ -30,9 +30,7 @@ use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{BitSet, IndexVec};
-use oriole_ir::{
-    Block, Change, Definition, Editor, Function, Instruction, Operand, Use, Value,
-};
+use oriole_ir::{Block, Change, Definition, Editor, Function, Instruction, Operand, Use, Value};
 use oriole_isa::Terminator;
 
 /// The pass.

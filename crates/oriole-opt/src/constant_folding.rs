@@ -143,11 +143,14 @@ impl News<'_> {
             return guard.is_some_and(|guard| self.is_constant(guard));
         }
         format.is_pure()
-            && function.operands(instruction).iter().all(|operand| match *operand {
-                Operand::Value(value) => self.is_constant(value),
-                Operand::Constant(_) | Operand::Result(_) => true,
-                _ => false,
-            })
+            && function
+                .operands(instruction)
+                .iter()
+                .all(|operand| match *operand {
+                    Operand::Value(value) => self.is_constant(value),
+                    Operand::Constant(_) | Operand::Result(_) => true,
+                    _ => false,
+                })
     }
 
     /// Whether a value may be a constant for the walk: it is moved from one, or is of a type that nothing is moved to.
@@ -242,6 +245,10 @@ fn fold_one(
     context: &mut Context<'_>,
 ) -> bool {
     let function = editor.function();
+    if let Some((result, bits)) = moved_integer(function, instruction) {
+        known.insert(result, bits);
+        return true;
+    }
     let Some((result, bits)) = fold(function, |value| known.get(value), instruction) else {
         return true;
     };
@@ -272,6 +279,31 @@ fn fold_one(
     };
     editor.rewrite(instruction, format, &[Operand::Result(0), constant]);
     true
+}
+
+/// What a `mov` of an integer gives, which need not be evaluated.
+fn moved_integer(function: &Function, instruction: Instruction) -> Option<(Value, u64)> {
+    if !is_move(function, instruction) {
+        return None;
+    }
+    let &[Operand::Result(0), Operand::Constant(constant)] = function.operands(instruction) else {
+        return None;
+    };
+    let Some(Literal::Integer { bits, .. }) = function.constants()[constant].literal else {
+        return None;
+    };
+    let mnemonic = &function.format(instruction).mnemonic;
+    let moved = mnemonic.first_type().filter(|moved| {
+        !moved.is_float()
+            && matches!(moved.bits(), 16 | 32 | 64)
+            && moved.lanes() == 1
+            && mnemonic.modifiers().vector.is_none()
+    })?;
+    let result = function.results(instruction).next()?;
+    let held = function.values()[result].scalar_type;
+    let is_whole = held != ScalarType::Pred && held.bits() == moved.bits();
+    let mask = u64::MAX >> (64 - moved.bits());
+    is_whole.then_some((result, bits & mask))
 }
 
 /// The mnemonic that puts a constant into a register of a type.

@@ -43,8 +43,8 @@ use crate::sparse_map::SparseMap;
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{BitSet, DenseMap};
 use oriole_ir::{
-    Block, Change, Definition, Editor, Function, Instruction, Member, Operand, ShapeKind, ShapeNode,
-    Symbol, SymbolKind, Traits, Use, Value,
+    Block, Change, Definition, Editor, Function, Instruction, Member, Operand, ShapeKind,
+    ShapeNode, Symbol, SymbolKind, Traits, Use, Value,
 };
 use oriole_isa::{Opcode, ScalarType, Space};
 use oriole_syntax::tree::{FunctionKind, Guard};
@@ -705,8 +705,7 @@ impl News<'_> {
         let function = self.function;
         let is_copy = match function.values()[new].definition {
             Definition::Instruction(definer) => {
-                function.format(definer).traits().have(Traits::COPIES)
-                    && self.is_read_copy(definer)
+                function.format(definer).traits().have(Traits::COPIES) && self.is_read_copy(definer)
             }
             Definition::Parameter(block) => self.joins(block),
             Definition::Undefined => false,
@@ -804,10 +803,7 @@ impl News<'_> {
             [_, Operand::Value(_)] => !format.is_guarded() || is_guarded(),
             &[_, Operand::Symbol(symbol)] => match function.symbols()[symbol].kind {
                 SymbolKind::Special(_) => true,
-                _ => matches!(
-                    opcode,
-                    Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red
-                ),
+                _ => matches!(opcode, Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red),
             },
             _ => false,
         }

@@ -52,7 +52,8 @@ use oriole_analysis::memory::{Versions, clobbers};
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{DenseMap, ScopedMap};
 use oriole_ir::{
-    Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Traits, Use, Value,
+    Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Traits, Use,
+    Value,
 };
 use oriole_isa::{Opcode, SpaceSet};
 use oriole_syntax::literal::Literal;
@@ -240,7 +241,7 @@ enum Candidates {
 }
 
 /// The most readers of a value that are looked through for one that may give the same as another.
-const MOST_PEERS: u32 = 8;
+const MOST_PEERS: u32 = 4;
 
 /// Whether an instruction of the same class reads a value too, or hands it on under another name.
 fn has_peer(function: &Function, value: Value, instruction: Instruction) -> bool {

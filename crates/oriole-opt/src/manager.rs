@@ -209,6 +209,7 @@ pub fn run_batch(
     }
     let plan = Plan::of(phases);
     for runner in &mut batch.runners {
+        runner.is_first = runner.job.context.statistics.phases().is_empty();
         runner.job.context.statistics.expect_phases(phases.len());
         runner.seen = vec![Seen::default(); plan.names.len()];
         runner.job.function.forget_released();
@@ -241,6 +242,8 @@ struct Plan {
 struct Step {
     pass: &'static Pass,
     number: usize,
+    /// The place of its phase in statistics of these phases: each number and pass has one.
+    place: usize,
     parts: Vec<Step>,
     last: Option<Box<Step>>,
 }
@@ -248,12 +251,19 @@ struct Step {
 impl Plan {
     fn of(phases: &[Phase]) -> Plan {
         let mut names = Vec::new();
-        let steps = phases.iter();
-        let steps = steps.map(|phase| Step::of(phase.pass, &mut names));
-        Plan {
-            steps: steps.collect(),
-            names,
+        let mut places: Vec<(Option<u16>, usize)> = Vec::new();
+        let mut steps = Vec::with_capacity(phases.len());
+        for phase in phases {
+            let mut step = Step::of(phase.pass, &mut names);
+            let key = (phase.number, step.number);
+            let known = places.iter().position(|&place| place == key);
+            step.place = known.unwrap_or(places.len());
+            if known.is_none() && !phase.pass.is_for_modules() {
+                places.push(key);
+            }
+            steps.push(step);
         }
+        Plan { names, steps }
     }
 }
 
@@ -274,6 +284,7 @@ impl Step {
         Step {
             pass,
             number,
+            place: 0,
             parts,
             last,
         }
@@ -301,13 +312,7 @@ struct Batch<'batch, 'job, 'run> {
 
 impl Batch<'_, '_, '_> {
     /// Runs a phase over the functions with these indices.
-    fn phase(
-        &mut self,
-        phase: &Phase,
-        step: &Step,
-        active: &[usize],
-        observer: &mut Observer<'_>,
-    ) {
+    fn phase(&mut self, phase: &Phase, step: &Step, active: &[usize], observer: &mut Observer<'_>) {
         for &index in active {
             let context = &self.runners[index].job.context;
             self.runners[index].before_phase =
@@ -321,12 +326,16 @@ impl Batch<'_, '_, '_> {
         for &index in active {
             let runner = &mut self.runners[index];
             let context = &mut *runner.job.context;
-            context.statistics.add_phase(PhaseStatistics {
+            let statistics = PhaseStatistics {
                 time: std::mem::take(&mut time),
                 rewrites: context.fuel.spent() - runner.before_phase.0,
                 instructions: context.statistics.instructions() - runner.before_phase.1,
                 ..PhaseStatistics::of(phase)
-            });
+            };
+            match runner.is_first {
+                true => context.statistics.add_phase_at(step.place, &statistics),
+                false => context.statistics.add_phase(statistics),
+            }
             runner.job.function.exchange_formats(self.formats);
             observer(phase, runner.job.function);
             runner.job.function.exchange_formats(self.formats);
@@ -404,6 +413,8 @@ struct Runner<'batch, 'job, 'run> {
     seen: Vec<Seen>,
     history: History,
     kept: Kept,
+    /// Whether no phase was counted before.
+    is_first: bool,
     /// How many loads were partial after the last pass; counted in debug builds only.
     partial_loads: usize,
     /// Rewrites made and instructions added before the phase that runs.
@@ -420,6 +431,7 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
             seen: Vec::new(),
             history: History::default(),
             kept: Kept::default(),
+            is_first: false,
             partial_loads: 0,
             before_phase: (0, 0),
             before_round: 0,
@@ -442,7 +454,11 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
             Action::Module(_) => true,
             Action::Repeat(..) => {
                 has_seen(Trigger::Changes)
-                    || step.parts.iter().chain(step.last.as_deref()).all(|step| self.is_settled(step))
+                    || step
+                        .parts
+                        .iter()
+                        .chain(step.last.as_deref())
+                        .all(|step| self.is_settled(step))
             }
         }
     }

@@ -83,7 +83,9 @@ impl Marks {
             spread: BitSet::with_domain(values),
             further: BitSet::with_domain(values),
         };
-        let (own, others) = changes.entries.split_at(in_order.min(changes.entries.len()));
+        let (own, others) = changes
+            .entries
+            .split_at(in_order.min(changes.entries.len()));
         for change in own {
             match *change {
                 Change::Inserted(instruction) | Change::Rewritten(instruction) => {

@@ -47,17 +47,17 @@ mod view;
 
 use crate::constant_folding::constant_move;
 use crate::copy_propagation::is_acceptable;
+use crate::history::Again;
 use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
-use crate::history::Again;
 use address_chains::AddressChains;
 use again::Marks;
 use oriole_analysis::{Analyses, ControlFlow, Known, KnownBits, sign_extend};
 use oriole_collections::{BitSet, IndexVec, SmallVec};
 use oriole_ir::{
-    BitTransfer, Block, Definition, Editor, Format, FormatData, Instruction, Operand, ShapeNode, Use,
-    Value,
+    BitTransfer, Block, Definition, Editor, Format, FormatData, Instruction, Operand, ShapeNode,
+    Use, Value,
 };
 use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, build};
 use rules::Rule;

@@ -201,9 +201,9 @@ impl Unread<'_> {
         let flow = self.flow;
         flow.reverse_postorder().iter().any(|&block| {
             !self.function.blocks()[block].parameters.is_empty()
-                && flow
-                    .predecessors(block)
-                    .any(|from| !flow.is_reachable(from) || flow.position(from) >= flow.position(block))
+                && flow.predecessors(block).any(|from| {
+                    !flow.is_reachable(from) || flow.position(from) >= flow.position(block)
+                })
         })
     }
 

@@ -83,7 +83,7 @@ struct ClassData {
 }
 
 /// The most readers of a value that are looked through for one that may be equal to another.
-const MOST_PEERS: u32 = 8;
+const MOST_PEERS: u32 = 4;
 
 const RESULT: u64 = 1 << 60;
 const CONSTANT: u64 = 2 << 60;
