@@ -250,7 +250,15 @@ impl BitTransfer {
         let opcode = mnemonic.opcode();
         let is_float = || mnemonic.first_type().is_none_or(|first| first.is_float());
         let is_tracked = match opcode {
-            Opcode::Ld | Opcode::Ldu => return BitTransfer::Free,
+            // What is loaded may be narrower than the register, with zeros above.
+            Opcode::Ld | Opcode::Ldu => {
+                let extends =
+                    |read: ScalarType| (read.is_unsigned() || read.is_bits()) && read.bits() < 64;
+                return match mnemonic.first_type().is_some_and(extends) {
+                    true => BitTransfer::Free,
+                    false => BitTransfer::None,
+                };
+            }
             Opcode::Mov | Opcode::Selp => true,
             opcode => opcode.computes_integers() && !is_float(),
         };
@@ -575,6 +583,31 @@ mod tests {
         );
         let other = formats.intern("ld.global.v2.f32", Guard::None, shape.iter().copied());
         assert_ne!(format, other);
+    }
+
+    #[test]
+    fn bits_of_results_come_from_operands() {
+        use BitTransfer::*;
+        let cases = [
+            ("add.s32", 3, NeedsAll),
+            ("xor.b64", 3, NeedsAll),
+            ("mov.u32", 2, NeedsAll),
+            ("and.b32", 3, NeedsAny),
+            ("mad.lo.s32", 4, NeedsAny),
+            ("mul.wide.u32", 3, Free),
+            ("cvt.u64.u32", 2, Free),
+            ("ld.u8", 2, Free),
+            ("ld.f32", 2, None),
+            ("add.f32", 3, None),
+            ("st.u32", 2, None),
+            ("frobnicate.b32", 2, None),
+        ];
+        let mut formats = Formats::new();
+        for (mnemonic, operands, expected) in cases {
+            let shape = std::iter::repeat_n(LEAF, operands);
+            let format = formats.intern(mnemonic, Guard::None, shape);
+            assert_eq!(formats[format].bit_transfer(), expected, "{mnemonic}");
+        }
     }
 
     #[test]

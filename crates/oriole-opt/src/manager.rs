@@ -557,3 +557,37 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::select;
+
+    #[test]
+    fn passes_have_one_number_and_phases_one_place() {
+        let names = [
+            "general-optimize",
+            "84",
+            "dead-code",
+            "gvn-cse",
+            "dead-code",
+            "84",
+        ];
+        let plan = Plan::of(&select(names).unwrap());
+        let places: Vec<usize> = plan.steps.iter().map(|step| step.place).collect();
+        assert_eq!(places, [0, 1, 2, 3, 2, 1]);
+        let dead_code = plan.steps[1].number;
+        assert_eq!(plan.names[dead_code], "dead-code");
+        assert!(
+            [2, 4, 5]
+                .iter()
+                .all(|&index| plan.steps[index].number == dead_code)
+        );
+        let general = &plan.steps[0];
+        assert_eq!(
+            general.last.as_ref().map(|last| last.number),
+            Some(dead_code)
+        );
+        assert!(general.parts.iter().any(|part| part.number == dead_code));
+    }
+}
