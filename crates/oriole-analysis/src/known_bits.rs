@@ -312,7 +312,12 @@ impl KnownBits {
             |from: Block| flow.is_reachable(from) && flow.position(from) < flow.position(block);
         let mut joined: Option<Known> = None;
         if block != function.entry() && flow.predecessors(block).all(is_walked) {
+            let mut last = None;
             for from in flow.predecessors(block) {
+                // They are in order, once per edge.
+                if last.replace(from) == Some(from) {
+                    continue;
+                }
                 for edge in function.edges(from).iter() {
                     if edge.target == block {
                         let known = self.of(function.arguments(*edge)[position]);

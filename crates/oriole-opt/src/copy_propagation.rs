@@ -731,7 +731,12 @@ impl News<'_> {
         let parameters = &function.blocks()[block].parameters;
         let mut only: Vec<Option<Value>> = vec![None; parameters.len()];
         let mut differ = vec![false; parameters.len()];
+        let mut last = None;
         for from in self.flow.predecessors(block) {
+            // They are in order, once per edge.
+            if last.replace(from) == Some(from) {
+                continue;
+            }
             for edge in function.edges(from) {
                 if edge.target != block {
                     continue;
