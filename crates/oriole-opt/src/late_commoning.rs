@@ -354,8 +354,16 @@ impl<'function> Search<'function> {
     fn visit(&mut self, instruction: Instruction) {
         let function = self.function;
         let format = function.format(instruction);
-        if self.looks_at == Candidates::First && self.reads_alone(instruction) {
-            return;
+        if self.looks_at == Candidates::First {
+            if function.results(instruction).len() == 0 {
+                if !format.is_pure() {
+                    self.change(clobbers(format));
+                }
+                return;
+            }
+            if self.reads_alone(instruction) {
+                return;
+            }
         }
         let Some(kind) = kind_of(function, instruction) else {
             if format.mnemonic.opcode() == Opcode::Mov {

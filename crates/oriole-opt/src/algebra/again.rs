@@ -49,13 +49,14 @@ enum Interest {
     Further,
 }
 
-/// Values and instructions from which marks were set, so that each is gone out from once.
+/// Values, instructions and blocks from which marks were set, so that each is gone out from once.
 struct Origins {
     touched: BitSet<Instruction>,
     replaced: BitSet<Value>,
     released: BitSet<Value>,
     spread: BitSet<Value>,
     further: BitSet<Value>,
+    merged: BitSet<Block>,
 }
 
 impl Marks {
@@ -82,16 +83,17 @@ impl Marks {
             released: BitSet::with_domain(values),
             spread: BitSet::with_domain(values),
             further: BitSet::with_domain(values),
+            merged: BitSet::new(),
         };
         let (own, others) = changes
             .entries
             .split_at(in_order.min(changes.entries.len()));
         for change in own {
             match *change {
-                Change::Inserted(instruction) | Change::Rewritten(instruction) => {
-                    if origins.touched.insert(instruction) {
-                        marks.operands(function, instruction);
-                    }
+                Change::Inserted(instruction) | Change::Rewritten(instruction)
+                    if origins.touched.insert(instruction) =>
+                {
+                    marks.operands(function, instruction);
                 }
                 Change::Replaced(_, new) => marks.guarded_readers(function, new),
                 _ => {}
@@ -127,7 +129,9 @@ impl Marks {
                 | Change::VariableRemoved(_) => {}
                 Change::BlocksMerged(block, _) => {
                     is_reshaped = true;
-                    marks.local_accesses(function, block);
+                    if origins.merged.insert(block) {
+                        marks.local_accesses(function, block);
+                    }
                 }
                 Change::BlockAdded(_)
                 | Change::BlockRemoved(_)
