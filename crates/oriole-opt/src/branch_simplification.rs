@@ -49,7 +49,11 @@ fn run(
     context: &mut Context<'_>,
     again: Again<'_>,
 ) {
-    again.unless_idle(editor, may_have_work, |editor| {
+    // Blocks that it dropped read values until it ended: a run that changed something may leave itself work.
+    let has_left = again.changes.is_some_and(Changes::are_own);
+    let has_work =
+        |function: &Function, changes: Changes<'_>| has_left || may_have_work(function, changes);
+    again.unless_idle(editor, has_work, |editor| {
         run_everywhere(editor, analyses, context);
     });
 }

@@ -77,6 +77,11 @@ impl<'run> Changes<'run> {
         }
     }
 
+    /// Whether the pass made any of them itself.
+    pub fn are_own(self) -> bool {
+        self.own_entries > 0
+    }
+
     /// Whether there are other blocks or edges.
     pub fn are_to_control_flow(self) -> bool {
         self.entries.iter().any(|change| match change {
