@@ -9,7 +9,8 @@
 //! lost a reader one goes back along these. And what local memory is addressed by depends on who else reads an array and on
 //! blocks.
 //!
-//! What the last run changed on its way is behind its own readers: they were visited then.
+//! Readers of what the last run changed on its way were visited behind it. What it changed is visited again: rules are not tried
+//! once more behind rewrites of operands.
 //!
 //! The marks are gone over in the order in which a run visits everything, and what is done sets marks behind the place where it is done: what
 //! comes out is the same.
@@ -93,6 +94,7 @@ impl Marks {
                 Change::Inserted(instruction) | Change::Rewritten(instruction)
                     if origins.touched.insert(instruction) =>
                 {
+                    marks.instruction(function, instruction);
                     marks.operands(function, instruction);
                 }
                 Change::Replaced(_, new) => marks.guarded_readers(function, new),
