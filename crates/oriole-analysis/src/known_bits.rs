@@ -285,6 +285,53 @@ impl KnownBits {
             .unwrap_or(Known { zeros: 0, ones: 0 })
     }
 
+    /// Makes room for values made since: nothing is known of them.
+    pub fn extend(&mut self, function: &Function) {
+        for index in self.values.len()..function.values().len() {
+            let data = &function.values()[Value::from_index(index)];
+            self.values.push(Known::unknown(data.scalar_type.bits()));
+        }
+    }
+
+    /// Says what is known of a value. Whether that is something else than before.
+    #[inline]
+    pub fn set(&mut self, value: Value, known: Known) -> bool {
+        let entry = self.values.ensure(value, Known { zeros: 0, ones: 0 });
+        std::mem::replace(entry, known) != known
+    }
+
+    /// What a walk finds of a parameter of a block, by its position, given what is known of the arguments now.
+    pub fn of_parameter(
+        &self,
+        function: &Function,
+        flow: &ControlFlow,
+        block: Block,
+        position: usize,
+    ) -> Known {
+        let is_walked =
+            |from: Block| flow.is_reachable(from) && flow.position(from) < flow.position(block);
+        let mut joined: Option<Known> = None;
+        if block != function.entry() && flow.predecessors(block).all(is_walked) {
+            let mut last = None;
+            for from in flow.predecessors(block) {
+                // They are in order, once per edge.
+                if last.replace(from) == Some(from) {
+                    continue;
+                }
+                for edge in function.edges(from).iter() {
+                    if edge.target == block {
+                        let known = self.of(function.arguments(*edge)[position]);
+                        joined = Some(joined.map_or(known, |joined| joined.join(known)));
+                    }
+                }
+            }
+        }
+        joined.unwrap_or_else(|| {
+            let parameter = function.blocks()[block].parameters[position];
+            Known::unknown(function.values()[parameter].scalar_type.bits())
+        })
+    }
+
     /// Starts a block: what the edges walked so far say of its parameters holds only if there are no others.
     pub fn enter(&mut self, function: &Function, flow: &ControlFlow, block: Block) {
         if self.walked[block] as usize != flow.predecessors(block).len()
@@ -308,19 +355,26 @@ impl KnownBits {
         let result = results.next()?;
         let scalar_type = function.values()[result].scalar_type;
         let known = if results.len() == 0 {
-            result_of(
-                function,
-                instruction,
-                scalar_type,
-                &LaunchShape::default(),
-                |value| self.of(value),
-            )
+            self.of_result(function, instruction, scalar_type)
         } else {
-            None
+            Known::unknown(scalar_type.bits())
         };
-        let known = known.unwrap_or(Known::unknown(scalar_type.bits()));
-        *self.values.ensure(result, Known { zeros: 0, ones: 0 }) = known;
+        self.set(result, known);
         Some((result, known))
+    }
+
+    /// What is known of the only result of an instruction, which is of this type, given what is known of its operands now.
+    pub fn of_result(
+        &self,
+        function: &Function,
+        instruction: Instruction,
+        scalar_type: ScalarType,
+    ) -> Known {
+        let bounds = LaunchShape::default();
+        let known = result_of(function, instruction, scalar_type, &bounds, |value| {
+            self.of(value)
+        });
+        known.unwrap_or(Known::unknown(scalar_type.bits()))
     }
 
     /// Ends a block: tells its successors' parameters what their arguments are.

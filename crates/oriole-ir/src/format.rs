@@ -9,7 +9,7 @@ use crate::access::AccessShape;
 use crate::arithmetic::Node;
 use crate::operand::Member;
 use oriole_collections::SmallVec;
-use oriole_isa::{Effects, Flag, Mnemonic, MulMode, Opcode, Role, ScalarType};
+use oriole_isa::{Effects, Flag, Mnemonic, MulMode, Opcode, Role, ScalarType, Space};
 use oriole_syntax::tree::{Guard, Operand, OperandKind, Prefix};
 
 /// What a node of an operand shape is.
@@ -200,6 +200,10 @@ impl Traits {
     pub const COMPARES_WIDE: Traits = Traits(1024);
     /// Multiplies matrices.
     pub const MULTIPLIES_MATRICES: Traits = Traits(2048);
+    /// Names the local state space.
+    pub const LOCAL: Traits = Traits(4096);
+    /// Can go, if nobody reads its results, only where all lanes of a warp execute it together.
+    pub const REMOVABLE_IF_CONVERGED: Traits = Traits(8192);
 
     fn of(mnemonic: &Mnemonic, simple: bool, plain: bool, guard: Guard) -> Traits {
         let mut traits = match mnemonic.opcode() {
@@ -238,7 +242,19 @@ impl Traits {
         if guard != Guard::None && mnemonic.opcode() != Opcode::Bra {
             traits.add(Traits::GUARDED);
         }
+        if mnemonic.space() == Some(Space::Local) {
+            traits.add(Traits::LOCAL);
+        }
+        let effects = mnemonic.effects();
+        if effects.convergent && effects.is_removable_if_converged() {
+            traits.add(Traits::REMOVABLE_IF_CONVERGED);
+        }
         traits
+    }
+
+    /// Takes others away.
+    pub(crate) fn remove(&mut self, others: Traits) {
+        self.0 &= !others.0;
     }
 
     /// Adds others.
@@ -251,6 +267,56 @@ impl Traits {
     #[inline]
     pub fn have(self, wanted: Traits) -> bool {
         self.0 & wanted.0 == wanted.0
+    }
+}
+
+/// How what is known of the bits of operands tells something of the bits of the result, as far as spelling says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BitTransfer {
+    /// Nothing is known of the result, whatever is known of the operands.
+    None,
+    /// Nothing is, if nothing is of one of the operands.
+    NeedsAll,
+    /// Nothing is, if nothing is of any operand.
+    NeedsAny,
+    /// Something may be, whatever is known of the operands.
+    Free,
+}
+
+impl BitTransfer {
+    /// Of instructions with this mnemonic and operands of these types, which are plain functions that read nothing but values if
+    /// `reads_values`, or loads.
+    fn of(mnemonic: &Mnemonic, reads_values: bool, types: &[Option<ScalarType>]) -> BitTransfer {
+        let opcode = mnemonic.opcode();
+        let is_float = || mnemonic.first_type().is_none_or(|first| first.is_float());
+        let is_tracked = match opcode {
+            // What is loaded may be narrower than the register, with zeros above.
+            Opcode::Ld | Opcode::Ldu => {
+                let extends =
+                    |read: ScalarType| (read.is_unsigned() || read.is_bits()) && read.bits() < 64;
+                return match mnemonic.first_type().is_some_and(extends) {
+                    true => BitTransfer::Free,
+                    false => BitTransfer::None,
+                };
+            }
+            Opcode::Mov | Opcode::Selp => true,
+            opcode => opcode.computes_integers() && !is_float(),
+        };
+        let sources = types.get(1..).unwrap_or_default();
+        if !is_tracked || !reads_values || sources.len() > 4 || sources.contains(&None) {
+            return BitTransfer::None;
+        }
+        let is_low = mnemonic.modifiers().mul_mode == Some(MulMode::Low);
+        match opcode {
+            Opcode::Add | Opcode::Sub | Opcode::Neg | Opcode::Not | Opcode::Xor | Opcode::Mov => {
+                BitTransfer::NeedsAll
+            }
+            Opcode::Mul | Opcode::Mad if is_low => BitTransfer::NeedsAny,
+            Opcode::And | Opcode::Or | Opcode::Shl | Opcode::Selp | Opcode::Setp => {
+                BitTransfer::NeedsAny
+            }
+            _ => BitTransfer::Free,
+        }
     }
 }
 
@@ -291,6 +357,8 @@ pub struct FormatData {
     commutes: bool,
     /// What passes look for that few functions have.
     traits: Traits,
+    /// How bits of operands tell bits of the result.
+    bit_transfer: BitTransfer,
     /// The type of each top-level operand, where the mnemonic says.
     types: Box<[Option<ScalarType>]>,
 }
@@ -348,16 +416,19 @@ impl FormatData {
         } else {
             mnemonic.effects()
         };
+        let types: Box<[Option<ScalarType>]> = mnemonic.operand_types(tops.len()).collect();
         let plain = shape.iter().all(|node| *node == ShapeNode::LEAF);
         let simple = plain
             && !opaque
             && guard == Guard::None
             && effects.is_pure()
             && leaves.first().is_some_and(|leaf| leaf.role == Role::Define);
+        let reads_values = simple && leaves[1..].iter().all(|leaf| leaf.role == Role::Use);
         FormatData {
             operand_count: tops.len(),
             simple,
-            reads_values: simple && leaves[1..].iter().all(|leaf| leaf.role == Role::Use),
+            reads_values,
+            bit_transfer: BitTransfer::of(&mnemonic, reads_values, &types),
             arithmetic: match simple {
                 true => Node::of(&mnemonic, tops.len()),
                 false => None,
@@ -375,7 +446,7 @@ impl FormatData {
             plain,
             pure: effects.is_pure(),
             removable: effects.is_removable(),
-            types: mnemonic.operand_types(tops.len()).collect(),
+            types,
             mnemonic,
             guard,
             leaves: leaves.into(),
@@ -389,6 +460,12 @@ impl FormatData {
     #[inline]
     pub fn traits(&self) -> Traits {
         self.traits
+    }
+
+    /// How what is known of the bits of operands tells something of the bits of the result.
+    #[inline]
+    pub fn bit_transfer(&self) -> BitTransfer {
+        self.bit_transfer
     }
 
     /// Whether the results depend on the operands only and nothing else happens.
@@ -546,6 +623,31 @@ mod tests {
         );
         let other = formats.intern("ld.global.v2.f32", Guard::None, shape.iter().copied());
         assert_ne!(format, other);
+    }
+
+    #[test]
+    fn bits_of_results_come_from_operands() {
+        use BitTransfer::*;
+        let cases = [
+            ("add.s32", 3, NeedsAll),
+            ("xor.b64", 3, NeedsAll),
+            ("mov.u32", 2, NeedsAll),
+            ("and.b32", 3, NeedsAny),
+            ("mad.lo.s32", 4, NeedsAny),
+            ("mul.wide.u32", 3, Free),
+            ("cvt.u64.u32", 2, Free),
+            ("ld.u8", 2, Free),
+            ("ld.f32", 2, None),
+            ("add.f32", 3, None),
+            ("st.u32", 2, None),
+            ("frobnicate.b32", 2, None),
+        ];
+        let mut formats = Formats::new();
+        for (mnemonic, operands, expected) in cases {
+            let shape = std::iter::repeat_n(LEAF, operands);
+            let format = formats.intern(mnemonic, Guard::None, shape);
+            assert_eq!(formats[format].bit_transfer(), expected, "{mnemonic}");
+        }
     }
 
     #[test]

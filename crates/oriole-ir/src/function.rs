@@ -248,7 +248,8 @@ impl Function {
         self.edited
     }
 
-    /// What passes look for that instructions have, or had before they were rewritten or removed.
+    /// What passes look for that instructions have, or had before they were rewritten or removed: until
+    /// [`crate::Editor::forget_traits`] says that none has it.
     #[inline]
     pub fn traits(&self) -> Traits {
         self.traits
@@ -568,6 +569,17 @@ impl Function {
         self.use_lists.count(value)
     }
 
+    /// Values that lost a reader since [`Function::forget_released`], in order and perhaps several times.
+    #[inline]
+    pub fn released(&self) -> &[Value] {
+        &self.use_lists.released
+    }
+
+    /// Forgets which values lost a reader.
+    pub fn forget_released(&mut self) {
+        self.use_lists.released.clear();
+    }
+
     /// The only reader of a value, if it is an instruction and reads it once.
     #[inline]
     pub fn only_user(&self, value: Value) -> Option<Instruction> {
@@ -717,7 +729,10 @@ impl Function {
         format: Format,
         operands: &[Operand],
     ) {
+        let released = self.use_lists.released.len();
         self.unlink_operands(instruction);
+        let still_read = operands.iter().filter_map(|operand| operand.value());
+        self.use_lists.retain(released, still_read);
         let range = self.operand_range(instruction);
         let same_format = self.instructions[instruction].format == format;
         self.traits.add(self.formats[format].traits());

@@ -49,7 +49,9 @@ pub use entities::{
     Value, Variable,
 };
 pub use environment::Environment;
-pub use format::{AddressShape, FormatData, LeafRole, Offset, Shape, ShapeKind, ShapeNode, Traits};
+pub use format::{
+    AddressShape, BitTransfer, FormatData, LeafRole, Offset, Shape, ShapeKind, ShapeNode, Traits,
+};
 pub use formats::Formats;
 pub use function::{
     BlockData, ConstantData, Definition, Edge, Function, InstructionData, Line, RegisterData,

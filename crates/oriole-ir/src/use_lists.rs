@@ -4,6 +4,8 @@
 //! Every place that can hold a value, an operand of an instruction or an argument of an edge, is a *slot*; slots that hold the
 //! same value are linked both ways, in the order in which they came to hold it. So reading a value's uses takes time in their
 //! number, and linking, unlinking and handing a whole list to another value never search.
+//!
+//! Values that lost a use are noted, for those who look at values with few readers: see [`UseLists::released`].
 
 use crate::entities::{Block, Instruction, Value};
 use oriole_collections::IndexVec;
@@ -82,6 +84,8 @@ pub(crate) struct UseLists {
     lists: IndexVec<Value, List>,
     operands: Vec<Node>,
     arguments: Vec<Node>,
+    /// Values that lost a use since this was last emptied, in order and perhaps several times.
+    pub released: Vec<Value>,
 }
 
 impl UseLists {
@@ -101,10 +105,12 @@ impl UseLists {
             lists,
             operands,
             arguments,
+            released,
         } = self;
         lists.clear();
         operands.clear();
         arguments.clear();
+        released.clear();
     }
 
     #[inline]
@@ -162,6 +168,17 @@ impl UseLists {
             self.node_mut(next).previous = previous;
         }
         self.lists[value].count -= 1;
+        self.released.push(value);
+    }
+
+    /// Says of values that lost a use since `start` that they have one again, once for each time they are given.
+    pub fn retain(&mut self, start: usize, values: impl Iterator<Item = Value>) {
+        for value in values {
+            let lost = self.released[start..].iter();
+            if let Some(index) = lost.copied().position(|lost| lost == value) {
+                self.released.swap_remove(start + index);
+            }
+        }
     }
 
     /// Puts the list of one value behind that of another, and leaves the first empty.
@@ -249,5 +266,8 @@ mod tests {
         lists.splice(value(2), value(5));
         assert_eq!(listed(&lists, 5), [instruction(1)]);
         assert_eq!(listed(&lists, 2), []);
+        assert_eq!(lists.released, [1, 1, 2, 2].map(value));
+        lists.retain(1, [value(2), value(7)].into_iter());
+        assert_eq!(lists.released, [1, 1, 2].map(value));
     }
 }

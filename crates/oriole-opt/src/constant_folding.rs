@@ -23,19 +23,22 @@
 //!
 //! ## Method
 //! One walk in reverse postorder with a table of known values, so chains fold in one run. An instruction becomes one `mov`:
-//! code never grows.
+//! code never grows. A later run first looks whether something that was changed reads constants only; mostly nothing does.
 //!
 //! ## Not done
 //! Constants as operands of instructions that have other operands too, and constants that join where control flow does:
 //! `algebraic-simplification` does these. Guarded `ret` and `exit`, `brx.idx`.
 
 use crate::copy_propagation::{has_plain_move, is_acceptable};
+use crate::history::{Again, Changes};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use crate::sparse_map::SparseMap;
 use oriole_analysis::{Analyses, ControlFlow};
+use oriole_collections::BitSet;
 use oriole_ir::{
-    Block, Editor, FormatData, Function, Instruction, Operand, ShapeKind, ShapeNode, Value,
+    Block, Change, Definition, Editor, FormatData, Function, Instruction, Operand, ShapeKind,
+    ShapeNode, Use, Value,
 };
 use oriole_isa::{
     Flag, Mnemonic, MnemonicText, Opcode, Role, Rounding, ScalarType, Terminator, build, evaluate,
@@ -48,7 +51,7 @@ use oriole_syntax::tree::{Guard, Prefix};
 pub(crate) const PASS: Pass = Pass {
     name: "constant-folding",
     summary: "Replace instructions that compute a constant by a move of that constant, and decide branches",
-    action: Action::Once(run, Trigger::Rewrites),
+    action: Action::Again(run, Trigger::Rewrites),
 };
 
 /// The most operands of an instruction that is folded.
@@ -57,7 +60,21 @@ const MAXIMUM_INPUTS: usize = 8;
 /// The bits of the values that are constant.
 type Constants = SparseMap<u64>;
 
-fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
+/// Copies between a value and a constant that are followed to tell that it is one.
+const MOST_COPIES: usize = 8;
+
+fn run(
+    editor: &mut Editor<'_>,
+    analyses: &mut Analyses,
+    context: &mut Context<'_>,
+    again: Again<'_>,
+) {
+    again.unless_idle(editor, News::of, |editor| {
+        run_everywhere(editor, analyses, context);
+    });
+}
+
+fn run_everywhere(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
     let mut known = Constants::new(editor.function());
     for &block in flow.reverse_postorder() {
@@ -73,6 +90,98 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             }
         }
     }
+}
+
+/// What of changes to a function may be folded.
+struct News<'function> {
+    function: &'function Function,
+}
+
+impl News<'_> {
+    /// Whether changes may give work.
+    fn of(function: &Function, changes: Changes<'_>) -> bool {
+        let news = News { function };
+        let mut replaced: BitSet<Value> = BitSet::new();
+        changes.entries.iter().any(|change| match *change {
+            Change::Inserted(instruction) | Change::Rewritten(instruction) => {
+                news.is_at(instruction)
+            }
+            Change::Replaced(_, new) => {
+                news.is_constant(new) && replaced.insert(new) && news.is_behind(new)
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether an instruction may be folded, or one that reads it.
+    fn is_at(&self, instruction: Instruction) -> bool {
+        let function = self.function;
+        if function.block_of(instruction).is_none() || !self.may_fold(instruction) {
+            return false;
+        }
+        if !is_move(function, instruction) {
+            return true;
+        }
+        let mut results = function.results(instruction);
+        results.any(|result| self.is_behind(result))
+    }
+
+    /// Whether an instruction that reads a constant may be folded.
+    fn is_behind(&self, constant: Value) -> bool {
+        self.function.uses_of(constant).any(|user| match user {
+            Use::Instruction(user) => self.may_fold(user),
+            Use::Edge(_) => false,
+        })
+    }
+
+    /// Whether the guard of an instruction may be constant, or all that an instruction without a guard reads.
+    fn may_fold(&self, instruction: Instruction) -> bool {
+        let function = self.function;
+        let format = function.format(instruction);
+        if format.is_guarded() {
+            let guard = function.operands(instruction)[0].value();
+            return guard.is_some_and(|guard| self.is_constant(guard));
+        }
+        format.is_pure()
+            && function
+                .operands(instruction)
+                .iter()
+                .all(|operand| match *operand {
+                    Operand::Value(value) => self.is_constant(value),
+                    Operand::Constant(_) | Operand::Result(_) => true,
+                    _ => false,
+                })
+    }
+
+    /// Whether a value may be a constant for the walk: it is moved from one, or is of a type that nothing is moved to.
+    fn is_constant(&self, mut value: Value) -> bool {
+        let function = self.function;
+        for _ in 0..MOST_COPIES {
+            let data = &function.values()[value];
+            let held = data.scalar_type;
+            if held != ScalarType::Pred && !has_plain_move(held) {
+                return true;
+            }
+            let Definition::Instruction(definer) = data.definition else {
+                return false;
+            };
+            if !is_move(function, definer) {
+                return false;
+            }
+            match function.operands(definer) {
+                [Operand::Result(0), Operand::Constant(_)] => return true,
+                &[Operand::Result(0), Operand::Value(source)] => value = source,
+                _ => return false,
+            }
+        }
+        true
+    }
+}
+
+/// Whether an instruction is a `mov` of one operand without a guard.
+fn is_move(function: &Function, instruction: Instruction) -> bool {
+    let format = function.format(instruction);
+    format.mnemonic.opcode() == Opcode::Mov && format.is_simple()
 }
 
 /// Whether the guard of an instruction is constant, or all that an instruction without a guard reads: of most the first value is not.
@@ -136,6 +245,10 @@ fn fold_one(
     context: &mut Context<'_>,
 ) -> bool {
     let function = editor.function();
+    if let Some((result, bits)) = moved_integer(function, instruction) {
+        known.insert(result, bits);
+        return true;
+    }
     let Some((result, bits)) = fold(function, |value| known.get(value), instruction) else {
         return true;
     };
@@ -166,6 +279,31 @@ fn fold_one(
     };
     editor.rewrite(instruction, format, &[Operand::Result(0), constant]);
     true
+}
+
+/// What a `mov` of an integer gives, which need not be evaluated.
+fn moved_integer(function: &Function, instruction: Instruction) -> Option<(Value, u64)> {
+    if !is_move(function, instruction) {
+        return None;
+    }
+    let &[Operand::Result(0), Operand::Constant(constant)] = function.operands(instruction) else {
+        return None;
+    };
+    let Some(Literal::Integer { bits, .. }) = function.constants()[constant].literal else {
+        return None;
+    };
+    let mnemonic = &function.format(instruction).mnemonic;
+    let moved = mnemonic.first_type().filter(|moved| {
+        !moved.is_float()
+            && matches!(moved.bits(), 16 | 32 | 64)
+            && moved.lanes() == 1
+            && mnemonic.modifiers().vector.is_none()
+    })?;
+    let result = function.results(instruction).next()?;
+    let held = function.values()[result].scalar_type;
+    let is_whole = held != ScalarType::Pred && held.bits() == moved.bits();
+    let mask = u64::MAX >> (64 - moved.bits());
+    is_whole.then_some((result, bits & mask))
 }
 
 /// The mnemonic that puts a constant into a register of a type.

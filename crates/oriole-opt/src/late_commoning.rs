@@ -52,7 +52,8 @@ use oriole_analysis::memory::{Versions, clobbers};
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{DenseMap, ScopedMap};
 use oriole_ir::{
-    Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Traits, Value,
+    Block, Definition, Editor, Function, Instruction, Operand, ShapeNode, SymbolKind, Traits, Use,
+    Value,
 };
 use oriole_isa::{Opcode, SpaceSet};
 use oriole_syntax::literal::Literal;
@@ -232,11 +233,27 @@ fn complement_of(function: &Function, instruction: Instruction) -> Option<Instru
 /// Which instructions are looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Candidates {
-    /// Those of which the first pair may be: each value that such an instruction reads has another reader or is given by a `mov`. Until
+    /// Those of which the first pair may be: each value that such an instruction reads has another reader of its kind or is given by a `mov`. Until
     /// a pair is found no other values are known to be equal.
     First,
     /// All that [`LATE_COMMONING_PER_INSTR`] lets through.
     All,
+}
+
+/// The most readers of a value that are looked through for one that may give the same as another.
+const MOST_PEERS: u32 = 4;
+
+/// Whether an instruction of the same class reads a value too, or hands it on under another name.
+fn has_peer(function: &Function, value: Value, instruction: Instruction) -> bool {
+    let class = equality::class(function, instruction);
+    function.uses_of(value).any(|user| match user {
+        Use::Instruction(reader) => {
+            reader != instruction
+                && (equality::class(function, reader) == class
+                    || function.format(reader).traits().have(Traits::COPIES))
+        }
+        Use::Edge(_) => false,
+    })
 }
 
 /// Finds pairs of instructions that give the same.
@@ -337,8 +354,16 @@ impl<'function> Search<'function> {
     fn visit(&mut self, instruction: Instruction) {
         let function = self.function;
         let format = function.format(instruction);
-        if self.looks_at == Candidates::First && self.reads_alone(instruction) {
-            return;
+        if self.looks_at == Candidates::First {
+            if function.results(instruction).len() == 0 {
+                if !format.is_pure() {
+                    self.change(clobbers(format));
+                }
+                return;
+            }
+            if self.reads_alone(instruction) {
+                return;
+            }
         }
         let Some(kind) = kind_of(function, instruction) else {
             if format.mnemonic.opcode() == Opcode::Mov {
@@ -387,8 +412,8 @@ impl<'function> Search<'function> {
         self.known.insert_if_absent(hash, instruction);
     }
 
-    /// Whether an instruction changes no memory, and is the only reader of a value that neither is a copy nor holds what needs no
-    /// instruction to compute: then no other gives the same.
+    /// Whether an instruction changes no memory, and is the only reader of its kind of a value that neither is a copy nor holds what needs
+    /// no instruction to compute: then no other gives the same.
     fn reads_alone(&self, instruction: Instruction) -> bool {
         let function = self.function;
         let format = function.format(instruction);
@@ -400,9 +425,12 @@ impl<'function> Search<'function> {
         };
         !format.is_guarded()
             && format.mnemonic.opcode() != Opcode::Mov
-            && clobbers(format).is_empty()
+            && (format.is_pure() || clobbers(format).is_empty())
             && function.uses(instruction).any(|value| {
-                function.use_count(value) == 1 && !is_move(function.values()[value].definition)
+                let count = function.use_count(value);
+                count <= MOST_PEERS
+                    && !is_move(function.values()[value].definition)
+                    && (count == 1 || !has_peer(function, value, instruction))
             })
     }
 

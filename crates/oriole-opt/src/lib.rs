@@ -26,6 +26,7 @@ mod full_unrolling;
 mod fusion;
 mod general_optimize;
 mod gvn_cse;
+mod history;
 mod hooks;
 mod knobs;
 mod late_commoning;

@@ -1,6 +1,7 @@
 //! Runs phases over a function, and checks each of them in debug builds.
 
 use crate::fuel::Fuel;
+use crate::history::{Again, History, Kept, Moment};
 use crate::hooks::Hooks;
 use crate::knobs::{Knobs, Number};
 use crate::leaf_inlining::Callees;
@@ -74,6 +75,11 @@ pub enum Action {
         fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>),
         Trigger,
     ),
+    /// The same for a pass that looked everywhere once and then looks only where changes since may have given it work.
+    Again(
+        fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>, Again<'_>),
+        Trigger,
+    ),
     /// Other passes in turn, again and again until a round changes nothing or the limit is reached; then one more.
     Repeat(&'static [&'static Pass], Limit, &'static Pass),
     /// One look at the module. Such a pass runs before all functions go through the others if it stands before those, and else
@@ -123,7 +129,7 @@ impl Pass {
                 Action::Repeat(passes, _, last) => {
                     last.includes(name) || passes.iter().any(|pass| pass.includes(name))
                 }
-                Action::Once(..) | Action::Module(_) => false,
+                Action::Once(..) | Action::Again(..) | Action::Module(_) => false,
             }
     }
 }
@@ -146,9 +152,6 @@ pub type Observer<'run> = dyn FnMut(&Phase, &Function) + 'run;
 /// How often the phases run over a function at most. Each time they make it cheaper or end, and nothing at hand needs more than
 /// half as many; this bounds the time that two passes could take that undo what the other does.
 const MOST_SWEEPS: u32 = 12;
-
-/// About how many passes there are.
-const MOST_PASSES: usize = 16;
 
 /// Runs phases in order, until none of them has anything new to see; `analyses` are of the function. Gives the number of changes made.
 pub fn run(
@@ -204,23 +207,87 @@ pub fn run_batch(
             runner.job.function.exchange_formats(batch.formats);
         }
     }
+    let plan = Plan::of(phases);
     for runner in &mut batch.runners {
+        runner.is_first = runner.job.context.statistics.phases().is_empty();
         runner.job.context.statistics.expect_phases(phases.len());
+        runner.seen = vec![Seen::default(); plan.names.len()];
+        runner.job.function.forget_released();
     }
     let mut active: Vec<usize> = (0..batch.runners.len()).collect();
     for _ in 0..MOST_SWEEPS {
         if active.is_empty() {
             break;
         }
-        for phase in phases {
+        for (phase, step) in phases.iter().zip(&plan.steps) {
             if !phase.pass.is_for_modules() {
-                batch.phase(phase, &active, observer);
+                batch.phase(phase, step, &active, observer);
             }
         }
         active.retain(|&index| {
             let runner = &batch.runners[index];
-            !phases.iter().all(|phase| runner.is_settled(phase.pass))
+            !plan.steps.iter().all(|step| runner.is_settled(step))
         });
+    }
+}
+
+/// Phases with numbers for their passes: what is known of a pass is found by its number.
+struct Plan {
+    /// The names of the passes, by their numbers.
+    names: Vec<&'static str>,
+    steps: Vec<Step>,
+}
+
+/// A pass and its number; of one that repeats others, those, and the last one.
+struct Step {
+    pass: &'static Pass,
+    number: usize,
+    /// The place of its phase in statistics of these phases: each number and pass has one.
+    place: usize,
+    parts: Vec<Step>,
+    last: Option<Box<Step>>,
+}
+
+impl Plan {
+    fn of(phases: &[Phase]) -> Plan {
+        let mut names = Vec::new();
+        let mut places: Vec<(Option<u16>, usize)> = Vec::new();
+        let mut steps = Vec::with_capacity(phases.len());
+        for phase in phases {
+            let mut step = Step::of(phase.pass, &mut names);
+            let key = (phase.number, step.number);
+            let known = places.iter().position(|&place| place == key);
+            step.place = known.unwrap_or(places.len());
+            if known.is_none() && !phase.pass.is_for_modules() {
+                places.push(key);
+            }
+            steps.push(step);
+        }
+        Plan { names, steps }
+    }
+}
+
+impl Step {
+    fn of(pass: &'static Pass, names: &mut Vec<&'static str>) -> Step {
+        let known = names.iter().position(|&name| name == pass.name);
+        let number = known.unwrap_or_else(|| {
+            names.push(pass.name);
+            names.len() - 1
+        });
+        let (parts, last) = match pass.action {
+            Action::Repeat(passes, _, last) => {
+                let parts = passes.iter().map(|&part| Step::of(part, names)).collect();
+                (parts, Some(Box::new(Step::of(last, names))))
+            }
+            _ => (Vec::new(), None),
+        };
+        Step {
+            pass,
+            number,
+            place: 0,
+            parts,
+            last,
+        }
     }
 }
 
@@ -245,7 +312,7 @@ struct Batch<'batch, 'job, 'run> {
 
 impl Batch<'_, '_, '_> {
     /// Runs a phase over the functions with these indices.
-    fn phase(&mut self, phase: &Phase, active: &[usize], observer: &mut Observer<'_>) {
+    fn phase(&mut self, phase: &Phase, step: &Step, active: &[usize], observer: &mut Observer<'_>) {
         for &index in active {
             let context = &self.runners[index].job.context;
             self.runners[index].before_phase =
@@ -254,42 +321,48 @@ impl Batch<'_, '_, '_> {
         // The first of the functions is told how long all of them took: times are of interest for all together.
         let first = &self.runners[active[0]].job.context.statistics;
         let clock = first.clock();
-        self.pass(phase.pass, active);
+        self.pass(step, active);
         let mut time = clock.map_or(Duration::ZERO, |clock| clock.elapsed());
         for &index in active {
             let runner = &mut self.runners[index];
             let context = &mut *runner.job.context;
-            context.statistics.add_phase(PhaseStatistics {
+            let statistics = PhaseStatistics {
                 time: std::mem::take(&mut time),
                 rewrites: context.fuel.spent() - runner.before_phase.0,
                 instructions: context.statistics.instructions() - runner.before_phase.1,
                 ..PhaseStatistics::of(phase)
-            });
+            };
+            match runner.is_first {
+                true => context.statistics.add_phase_at(step.place, &statistics),
+                false => context.statistics.add_phase(statistics),
+            }
             runner.job.function.exchange_formats(self.formats);
             observer(phase, runner.job.function);
             runner.job.function.exchange_formats(self.formats);
         }
     }
 
-    fn pass(&mut self, pass: &Pass, active: &[usize]) {
-        match pass.action {
-            Action::Once(..) => {
+    fn pass(&mut self, step: &Step, active: &[usize]) {
+        match step.pass.action {
+            Action::Once(..) | Action::Again(..) => {
                 for &index in active {
-                    self.runners[index].once(pass, self.formats);
+                    self.runners[index].once(step, self.formats);
                 }
             }
-            Action::Repeat(passes, limit, last) => {
-                self.repeat(passes, limit, active);
-                self.pass(last, active);
+            Action::Repeat(_, limit, _) => {
+                self.repeat(&step.parts, limit, active);
+                if let Some(last) = &step.last {
+                    self.pass(last, active);
+                }
                 for &index in active {
-                    self.runners[index].settle(pass, Trigger::Changes);
+                    self.runners[index].settle(step.number, Trigger::Changes);
                 }
             }
             Action::Module(_) => {}
         }
     }
 
-    fn repeat(&mut self, passes: &[&Pass], limit: Limit, active: &[usize]) {
+    fn repeat(&mut self, steps: &[Step], limit: Limit, active: &[usize]) {
         // All functions have the same knobs.
         let Some(&first) = active.first() else {
             return;
@@ -304,8 +377,8 @@ impl Batch<'_, '_, '_> {
                 let runner = &mut self.runners[index];
                 runner.before_round = runner.job.context.fuel.spent();
             }
-            for pass in passes {
-                self.pass(pass, &active);
+            for step in steps {
+                self.pass(step, &active);
             }
             active.retain(|&index| {
                 let runner = &self.runners[index];
@@ -322,12 +395,26 @@ impl Batch<'_, '_, '_> {
     }
 }
 
+/// What a pass has seen of a function.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    /// How many of the changes that give it work had been made when it ended, its own included; nothing if it did not run, or may do
+    /// more at once.
+    work: Option<u64>,
+    /// Where in the history it last began to look, and ended, if it looked everywhere by then.
+    since: Option<[Moment; 2]>,
+}
+
 struct Runner<'batch, 'job, 'run> {
     job: &'batch mut Job<'job, 'run>,
     /// How many of the changes only took something away.
     removals: u64,
-    /// Of each pass that ran, how many of the changes that give it work had been made when it ended, its own included.
-    seen: Vec<(&'static str, u64)>,
+    /// Of each pass, by its number.
+    seen: Vec<Seen>,
+    history: History,
+    kept: Kept,
+    /// Whether no phase was counted before.
+    is_first: bool,
     /// How many loads were partial after the last pass; counted in debug builds only.
     partial_loads: usize,
     /// Rewrites made and instructions added before the phase that runs.
@@ -341,7 +428,10 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
         Runner {
             job,
             removals: 0,
-            seen: Vec::with_capacity(MOST_PASSES),
+            seen: Vec::new(),
+            history: History::default(),
+            kept: Kept::default(),
+            is_first: false,
             partial_loads: 0,
             before_phase: (0, 0),
             before_round: 0,
@@ -357,26 +447,25 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
     }
 
     /// Whether a pass has seen everything that gives it work. One that repeats others and found that enough is settled too.
-    fn is_settled(&self, pass: &Pass) -> bool {
-        let seen = self.seen.iter().find(|(name, _)| *name == pass.name);
-        let has_seen = |trigger| seen.is_some_and(|&(_, seen)| seen == self.work(trigger));
-        match pass.action {
-            Action::Once(_, trigger) => has_seen(trigger),
+    fn is_settled(&self, step: &Step) -> bool {
+        let has_seen = |trigger| self.seen[step.number].work == Some(self.work(trigger));
+        match step.pass.action {
+            Action::Once(_, trigger) | Action::Again(_, trigger) => has_seen(trigger),
             Action::Module(_) => true,
-            Action::Repeat(passes, _, last) => {
+            Action::Repeat(..) => {
                 has_seen(Trigger::Changes)
-                    || passes.iter().all(|pass| self.is_settled(pass)) && self.is_settled(last)
+                    || step
+                        .parts
+                        .iter()
+                        .chain(step.last.as_deref())
+                        .all(|step| self.is_settled(step))
             }
         }
     }
 
     /// Notes that a pass has seen everything so far.
-    fn settle(&mut self, pass: &Pass, sees: Trigger) {
-        let work = self.work(sees);
-        match self.seen.iter_mut().find(|(name, _)| *name == pass.name) {
-            Some((_, seen)) => *seen = work,
-            None => self.seen.push((pass.name, work)),
-        }
+    fn settle(&mut self, number: usize, sees: Trigger) {
+        self.seen[number].work = Some(self.work(sees));
     }
 
     fn count_partial_loads(&self) -> usize {
@@ -392,20 +481,16 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
         counts.sum::<usize>() as u64
     }
 
-    fn once(&mut self, pass: &Pass, formats: &mut Formats) {
-        if self.is_settled(pass) {
+    fn once(&mut self, step: &Step, formats: &mut Formats) {
+        if self.is_settled(step) {
             return;
         }
         self.job.function.exchange_formats(formats);
-        self.run(pass);
+        self.run(step);
         self.job.function.exchange_formats(formats);
     }
 
-    fn run(&mut self, pass: &Pass) {
-        let Action::Once(run, trigger) = pass.action else {
-            unreachable!("others are made of those that run once");
-        };
-        let name = pass.name;
+    fn run(&mut self, step: &Step) {
         let Job {
             function,
             analyses,
@@ -413,19 +498,39 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
             changes,
         } = &mut *self.job;
         let refused = context.statistics.get(REFUSED);
+        let began = self.history.end();
         let mut editor = Editor::new(function);
-        run(&mut editor, analyses, context);
+        let trigger = match step.pass.action {
+            Action::Once(run, trigger) => {
+                run(&mut editor, analyses, context);
+                trigger
+            }
+            Action::Again(run, trigger) => {
+                let since = self.seen[step.number].since;
+                let again = Again {
+                    changes: since.map(|since| self.history.since(since)),
+                    kept: &mut self.kept,
+                };
+                run(&mut editor, analyses, context, again);
+                trigger
+            }
+            _ => unreachable!("others are made of those that run once"),
+        };
         let journal = editor.finish();
         analyses.update(function, &journal);
         *changes += journal.changes;
         self.removals += journal.removals;
         context.statistics.add_instructions(journal.instructions);
+        self.history.add(&journal, function);
         // What was refused may be allowed, now that other values are gone.
-        if journal.changes == 0 || context.statistics.get(REFUSED) == refused {
-            self.settle(pass, trigger);
+        let is_refused = context.statistics.get(REFUSED) != refused;
+        let is_done = !is_refused && context.fuel.is_left();
+        self.seen[step.number].since = is_done.then(|| [began, self.history.end()]);
+        if journal.changes == 0 || !is_refused {
+            self.settle(step.number, trigger);
         }
         if cfg!(debug_assertions) {
-            self.check(name);
+            self.check(step.pass.name);
         }
     }
 
@@ -450,5 +555,39 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
             "{name} changed what {} was computed from without saying so",
             stale.join(", ")
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::select;
+
+    #[test]
+    fn passes_have_one_number_and_phases_one_place() {
+        let names = [
+            "general-optimize",
+            "84",
+            "dead-code",
+            "gvn-cse",
+            "dead-code",
+            "84",
+        ];
+        let plan = Plan::of(&select(names).unwrap());
+        let places: Vec<usize> = plan.steps.iter().map(|step| step.place).collect();
+        assert_eq!(places, [0, 1, 2, 3, 2, 1]);
+        let dead_code = plan.steps[1].number;
+        assert_eq!(plan.names[dead_code], "dead-code");
+        assert!(
+            [2, 4, 5]
+                .iter()
+                .all(|&index| plan.steps[index].number == dead_code)
+        );
+        let general = &plan.steps[0];
+        assert_eq!(
+            general.last.as_ref().map(|last| last.number),
+            Some(dead_code)
+        );
+        assert!(general.parts.iter().any(|part| part.number == dead_code));
     }
 }

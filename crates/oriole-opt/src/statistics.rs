@@ -32,6 +32,25 @@ impl PhaseStatistics {
     }
 }
 
+impl PhaseStatistics {
+    /// Whether this is about the same phase as another.
+    #[inline]
+    fn is_same(&self, other: &PhaseStatistics) -> bool {
+        // A name mostly comes from one place, and is the same text in memory.
+        self.number == other.number
+            && (std::ptr::eq(self.pass, other.pass) || self.pass == other.pass)
+    }
+
+    #[inline]
+    fn add(&mut self, other: &PhaseStatistics) {
+        self.rewrites += other.rewrites;
+        self.instructions += other.instructions;
+        if !other.time.is_zero() {
+            self.time += other.time;
+        }
+    }
+}
+
 /// Counters by name, such as `dead-code.instructions`, and what each phase did.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
@@ -112,21 +131,23 @@ impl Statistics {
         self.counters.reserve(count);
     }
 
+    /// Adds to what a phase did that has this place among the phases, or is the next of them.
+    pub(crate) fn add_phase_at(&mut self, place: usize, phase: &PhaseStatistics) {
+        match self.phases.get_mut(place) {
+            Some(known) => known.add(phase),
+            None => self.phases.push(*phase),
+        }
+        debug_assert!(self.phases[place].is_same(phase), "it has another place");
+    }
+
     /// Adds to what a phase did.
     pub fn add_phase(&mut self, phase: PhaseStatistics) {
-        let same =
-            |other: &PhaseStatistics| (other.number, other.pass) == (phase.number, phase.pass);
         let index = match self.phases.get(self.next_phase) {
-            Some(next) if same(next) => Some(self.next_phase),
-            _ => self.phases.iter().position(same),
+            Some(next) if next.is_same(&phase) => Some(self.next_phase),
+            _ => self.phases.iter().position(|known| known.is_same(&phase)),
         };
         match index {
-            Some(index) => {
-                let known = &mut self.phases[index];
-                known.rewrites += phase.rewrites;
-                known.instructions += phase.instructions;
-                known.time += phase.time;
-            }
+            Some(index) => self.phases[index].add(&phase),
             None => self.phases.push(phase),
         }
         self.next_phase = index.unwrap_or(self.phases.len() - 1) + 1;
@@ -149,8 +170,12 @@ impl Statistics {
         for &(name, count) in &other.counters {
             self.add(name, count);
         }
-        for &phase in &other.phases {
-            self.add_phase(phase);
+        for (index, phase) in other.phases.iter().enumerate() {
+            // Mostly both have the same ones.
+            match self.phases.get_mut(index) {
+                Some(known) if known.is_same(phase) => known.add(phase),
+                _ => self.add_phase(*phase),
+            }
         }
         self.instructions += other.instructions;
     }

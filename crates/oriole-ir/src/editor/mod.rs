@@ -12,7 +12,7 @@ mod variables;
 pub use regions::{Clones, Imported};
 
 use crate::entities::{Block, Format, Instruction, Value};
-use crate::format::{FormatData, ShapeNode};
+use crate::format::{FormatData, ShapeNode, Traits};
 use crate::function::{ConstantData, Definition, Function, ValueData};
 use crate::journal::{Change, Journal};
 use crate::layout::Layout;
@@ -49,6 +49,12 @@ impl<'function> Editor<'function> {
     #[inline]
     pub fn function(&self) -> &Function {
         self.function
+    }
+
+    /// How many changes were noted so far.
+    #[inline]
+    pub fn change_count(&self) -> usize {
+        self.journal.entries.len()
     }
 
     /// What stands for a value that was read before the replacements so far: a pass may keep values in tables of its own, and
@@ -465,6 +471,11 @@ impl<'function> Editor<'function> {
         self.function.unlink_operands(instruction);
         self.function.layout.remove(instruction);
         self.note(Change::Removed(instruction, block));
+    }
+
+    /// Says that no instruction has these traits any more.
+    pub fn forget_traits(&mut self, traits: Traits) {
+        self.function.traits.remove(traits);
     }
 
     /// Names a value after a register, or after none.

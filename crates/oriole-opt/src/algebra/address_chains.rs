@@ -65,7 +65,7 @@ impl AddressChains {
 }
 
 /// What an unguarded sum of a value and a constant gives.
-fn sum_of(function: &Function, instruction: Instruction) -> Option<Value> {
+pub(super) fn sum_of(function: &Function, instruction: Instruction) -> Option<Value> {
     let format = function.format(instruction);
     let is_sum = format
         .arithmetic

@@ -122,8 +122,11 @@ pub(super) fn tested_bit(view: &View<'_, '_>, site: &Site) -> Option<Change> {
     };
     let known = view.known(value, site.width);
     let possible = !known.zeros & site.mask();
-    let fits = bit.is_power_of_two() && possible == bit && known.ones & site.mask() == 0;
+    if !bit.is_power_of_two() || possible != bit || known.ones & site.mask() != 0 {
+        return None;
+    }
     let new = inverted(old, false)?;
     let mnemonic = view.mnemonic(site).with_comparison(new)?;
-    fits.then(|| Change::Instruction(mnemonic, vec![value, Arg::Constant(0)]))
+    let operands = vec![value, Arg::Constant(0)];
+    Some(Change::Instruction(mnemonic, operands))
 }

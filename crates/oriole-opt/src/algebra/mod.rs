@@ -22,7 +22,8 @@
 //! ## Method
 //! The rules are a table (`rules`), by opcode. One walk in reverse postorder with the known bits of every value seen so far;
 //! each instruction is rewritten until no rule applies, reading operands as they are after the rewrites before it, so chains
-//! simplify in one run. What looks at a value that later lost a reader is visited again. A rule that looks through an operand's definition applies only if that definition then has no reader
+//! simplify in one run. What looks at a value that later lost a reader is visited again. Known bits are kept from one run to the next,
+//! which visits only what changes since may have given work ([`again`]). A rule that looks through an operand's definition applies only if that definition then has no reader
 //! left, or if the instruction goes: no rewrite makes the code longer once dead code is removed, nor keeps a register
 //! alive beside the one computed from it, which would cost copies around loops. Products are not moved into other blocks.
 //!
@@ -30,6 +31,7 @@
 //! Sums of more than two terms (`reassociate-and-common`), anything that needs facts from branches, memory.
 
 mod address_chains;
+mod again;
 pub(crate) mod compare;
 mod convert;
 mod fields;
@@ -45,13 +47,18 @@ mod view;
 
 use crate::constant_folding::constant_move;
 use crate::copy_propagation::is_acceptable;
+use crate::history::Again;
 use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use address_chains::AddressChains;
-use oriole_analysis::{Analyses, ControlFlow, KnownBits, sign_extend};
+use again::Marks;
+use oriole_analysis::{Analyses, ControlFlow, Known, KnownBits, sign_extend};
 use oriole_collections::{BitSet, IndexVec, SmallVec};
-use oriole_ir::{Block, Definition, Editor, Format, Instruction, Operand, ShapeNode, Use, Value};
+use oriole_ir::{
+    BitTransfer, Block, Definition, Editor, Format, FormatData, Instruction, Operand, ShapeNode,
+    Use, Value,
+};
 use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, build};
 use rules::Rule;
 use std::rc::Rc;
@@ -61,7 +68,7 @@ use view::{Arg, Change, Facts, MAXIMUM_ARGUMENTS, MAXIMUM_READERS, View};
 pub(crate) const PASS: Pass = Pass {
     name: "algebraic-simplification",
     summary: "Simplify integer arithmetic, logic, comparisons, conversions and addresses",
-    action: Action::Once(run, Trigger::Rewrites),
+    action: Action::Again(run, Trigger::Rewrites),
 };
 
 // Settings.
@@ -70,49 +77,85 @@ const COPY_PROP_ADDR: Switch = Switch::named("CopyPropAddr");
 /// The most rewrites of one instruction in one run. Rules lead somewhere; this is for the day when two do not.
 const MAXIMUM_REWRITES: usize = 16;
 
-fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
+/// What a run leaves for the next one.
+pub(crate) struct Kept {
+    known: KnownBits,
+    of_values: IndexVec<Value, Facts>,
+    /// How many of its changes were made while it went forwards: whoever reads what they gave was visited behind them.
+    in_order: usize,
+}
+
+fn run(
+    editor: &mut Editor<'_>,
+    analyses: &mut Analyses,
+    context: &mut Context<'_>,
+    again: Again<'_>,
+) {
     let flow = analyses.get::<ControlFlow>(editor.function());
     let function = editor.function();
-    let known = KnownBits::new(function);
-    let fold_addresses = context.knobs.switch(COPY_PROP_ADDR);
+    let kept = again.kept.algebra.take();
+    let marks = match (again.changes, &kept) {
+        (Some(changes), Some(kept)) => Some(Marks::of(function, &flow, changes, kept.in_order)),
+        _ => None,
+    };
+    let kept = kept.filter(|_| marks.is_some());
+    let Kept {
+        mut known,
+        mut of_values,
+        ..
+    } = kept.unwrap_or_else(|| Kept {
+        known: KnownBits::new(function),
+        of_values: IndexVec::new(),
+        in_order: 0,
+    });
+    if marks.as_ref().is_some_and(Marks::are_none) {
+        again.kept.algebra = Some(Kept {
+            known,
+            of_values,
+            in_order: 0,
+        });
+        return;
+    }
+    known.extend(function);
+    of_values.resize(function.values().len(), Facts::NONE);
     let reads = function
         .values()
         .keys()
         .map(|value| function.use_count(value))
         .collect();
     let module = context.environment.module();
-    let is_debug = module.is_some_and(|module| module.is_debug);
     let mut walk = Walk {
-        is_debug,
+        is_debug: module.is_some_and(|module| module.is_debug),
         visited: IndexVec::from_elem(0, function.instruction_bound()),
-        of_values: IndexVec::from_elem(Facts::NONE, function.values().len()),
+        of_values,
+        fold_addresses: context.knobs.switch(COPY_PROP_ADDR),
         editor,
         context,
         known,
         reads,
         visits: 0,
         loosened: Vec::new(),
-        fold_addresses,
         flow: Rc::clone(&flow),
         address_chains: None,
+        marks,
     };
-    for &block in flow.reverse_postorder() {
-        walk.enter(&flow, block);
-        let mut next = walk.editor.function().instructions_of(block).next();
-        while let Some(instruction) = next {
-            // A visit takes out at most the instruction itself.
-            next = walk.editor.function().next_instruction(instruction);
-            if !walk.visit(instruction) {
-                return;
-            }
-        }
-        let (known, editor) = (&mut walk.known, &walk.editor);
-        known.leave(editor.function(), block);
+    let goes_on = match walk.marks.is_some() {
+        true => walk.go_over_marked(&flow),
+        false => walk.go_over_all(&flow),
+    };
+    if !goes_on {
+        return;
     }
+    let in_order = walk.editor.change_count();
     walk.revisit();
     if cfg!(debug_assertions) {
         walk.check_reads();
     }
+    again.kept.algebra = Some(Kept {
+        known: walk.known,
+        of_values: walk.of_values,
+        in_order,
+    });
 }
 
 /// Whether rules that want these facts may find something at an instruction with those; where that is checked, always.
@@ -167,7 +210,8 @@ impl Further {
             Opcode::Mov => &[UNPACK, KNOWN_PART, IMMEDIATES],
             Opcode::Ld | Opcode::Ldu | Opcode::Prefetch => &[FOLD_ADDRESS, REVEAL_ADDRESS],
             Opcode::St | Opcode::Atom | Opcode::Red => &[IMMEDIATES, FOLD_ADDRESS, REVEAL_ADDRESS],
-            _ => &[IMMEDIATES],
+            opcode if operands::may_take_immediates(opcode) => &[IMMEDIATES],
+            _ => &[],
         }
     }
 
@@ -203,6 +247,8 @@ struct Walk<'a, 'f, 'c> {
     flow: Rc<ControlFlow>,
     /// Sums that only serve addresses, found when first asked for.
     address_chains: Option<AddressChains>,
+    /// What is to be visited, if not everything.
+    marks: Option<Marks>,
 }
 
 impl Walk<'_, '_, '_> {
@@ -216,21 +262,86 @@ impl Walk<'_, '_, '_> {
         }
     }
 
+    /// Visits all instructions. Whether to go on.
+    fn go_over_all(&mut self, flow: &ControlFlow) -> GoOn {
+        for &block in flow.reverse_postorder() {
+            self.enter(flow, block);
+            let mut next = self.editor.function().instructions_of(block).next();
+            while let Some(instruction) = next {
+                // A visit takes out at most the instruction itself.
+                next = self.editor.function().next_instruction(instruction);
+                if !self.visit(instruction) {
+                    return false;
+                }
+            }
+            let (known, editor) = (&mut self.known, &self.editor);
+            known.leave(editor.function(), block);
+        }
+        true
+    }
+
+    /// Finds what is known of the results of an instruction.
     fn step(&mut self, instruction: Instruction) {
         let editor = &*self.editor;
         let function = editor.function();
-        let known = self.known.step(function, instruction);
-        let Some((result, known)) = known else {
+        let mut results = function.results(instruction);
+        let Some(result) = results.next() else {
             return;
         };
-        let maker = Facts::made_by(function.format(instruction).mnemonic.opcode());
-        *self.of_values.ensure(result, Facts::NONE) = maker.or(Facts::of_known(
-            known,
-            function.values()[result].scalar_type,
-        ));
-        for further in function.results(instruction).skip(1) {
+        let format = function.format(instruction);
+        let scalar_type = function.values()[result].scalar_type;
+        let unknown = Known::unknown(scalar_type.bits());
+        let known = match results.len() == 0 && self.tells_bits(instruction, format) {
+            true => self.known.of_result(function, instruction, scalar_type),
+            false => unknown,
+        };
+        let maker = Facts::made_by(format.mnemonic.opcode());
+        let facts = match known == unknown {
+            true => maker,
+            false => maker.or(Facts::of_known(known, scalar_type)),
+        };
+        *self.of_values.ensure(result, Facts::NONE) = facts;
+        for further in results {
             *self.of_values.ensure(further, Facts::NONE) = maker;
         }
+        let is_new = self.known.set(result, known);
+        if let Some(marks) = &mut self.marks
+            && is_new
+        {
+            marks.spread(function, result);
+        }
+    }
+
+    /// Whether something may be known of the only result of an instruction: of most nothing is known of what they read.
+    fn tells_bits(&self, instruction: Instruction, format: &FormatData) -> bool {
+        let function = self.editor.function();
+        let is_unknown = |operand: &Operand| match *operand {
+            Operand::Value(value) => {
+                let facts = self.of_values.get(value);
+                facts.is_none_or(|facts| !facts.share(Facts::PARTLY_KNOWN))
+            }
+            _ => false,
+        };
+        let tells = match format.bit_transfer() {
+            BitTransfer::None => false,
+            BitTransfer::NeedsAll => !function.operands(instruction).iter().any(is_unknown),
+            BitTransfer::NeedsAny => !function.operands(instruction)[1..].iter().all(is_unknown),
+            BitTransfer::Free => true,
+        };
+        if cfg!(debug_assertions)
+            && !tells
+            && let Some(result) = function.results(instruction).next()
+        {
+            let scalar_type = function.values()[result].scalar_type;
+            let known = self.known.of_result(function, instruction, scalar_type);
+            debug_assert_eq!(
+                known,
+                Known::unknown(scalar_type.bits()),
+                "something is known of a result of {}",
+                format.mnemonic
+            );
+        }
+        tells
     }
 
     fn enter(&mut self, flow: &ControlFlow, block: Block) {
@@ -308,6 +419,10 @@ impl Walk<'_, '_, '_> {
             true => Facts::EVERYTHING,
             false => rules::wanted_by_those_of(opcode),
         };
+        let further = Further::of(opcode);
+        if wanted.is_none() && further.is_empty() {
+            return true;
+        }
         let facts = self.view().facts(instruction, wanted);
         let mut outcome = Outcome::Unchanged;
         if guarded {
@@ -323,7 +438,7 @@ impl Walk<'_, '_, '_> {
         } else if may_apply(wanted, facts) && self.is_read(instruction) {
             outcome = self.apply_rules(instruction, facts);
         }
-        for &(premise, further) in Further::of(opcode) {
+        for &(premise, further) in further {
             match outcome {
                 Outcome::OutOfFuel => return false,
                 Outcome::Removed => return true,
@@ -411,10 +526,12 @@ impl Walk<'_, '_, '_> {
             true => rules::OF_GUARDED_MOVES,
             false => rules::of(format.mnemonic.opcode()),
         };
-        let is_hopeless = !rules.iter().any(|rule| rule.may_apply(facts));
-        if is_hopeless && !cfg!(debug_assertions) {
-            return None;
-        }
+        let first = rules.iter().position(|rule| rule.may_apply(facts));
+        let rules = match first {
+            _ if cfg!(debug_assertions) => rules,
+            Some(first) => &rules[first..],
+            None => return None,
+        };
         let site = match guarded {
             true => view.guarded_move(instruction)?,
             false => view.site(instruction)?,
@@ -493,7 +610,11 @@ impl Walk<'_, '_, '_> {
             why,
             equal,
         };
-        self.context.allows(self.editor.function(), rewrite)
+        let is_allowed = self.context.allows(self.editor.function(), rewrite);
+        if is_allowed {
+            self.mark_readers(instruction);
+        }
+        is_allowed
     }
 
     /// Makes a change. Whether the instruction is gone.
@@ -502,6 +623,7 @@ impl Walk<'_, '_, '_> {
         match change {
             Change::Value(value) => {
                 if is_acceptable(self.editor.function(), result, value) {
+                    self.mark_guarded(value);
                     *self.reads.ensure(value, 0) += self.reads[result];
                     self.reads[result] = 0;
                     self.release_operands(instruction);

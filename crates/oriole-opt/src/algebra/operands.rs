@@ -242,6 +242,7 @@ impl Walk<'_, '_, '_> {
         }
         self.release_operands(instruction);
         for (old, new) in replacements {
+            self.mark_guarded(new);
             self.editor.replace_value(old, new);
         }
         self.editor.remove_instruction(instruction);
@@ -281,6 +282,7 @@ impl Walk<'_, '_, '_> {
         }
         self.release_operands(instruction);
         for (old, new) in std::iter::once((part, value)).chain(low) {
+            self.mark_guarded(new);
             self.editor.replace_value(old, new);
         }
         self.editor.remove_instruction(instruction);
@@ -629,38 +631,49 @@ pub(super) fn is_immediate_type(scalar_type: ScalarType) -> bool {
     )
 }
 
+/// Whether ptxas takes constants for operands of instructions with this opcode, as far as that tells.
+pub(super) fn may_take_immediates(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Add
+            | Opcode::Sub
+            | Opcode::Mul
+            | Opcode::Mad
+            | Opcode::Div
+            | Opcode::Rem
+            | Opcode::Min
+            | Opcode::Max
+            | Opcode::And
+            | Opcode::Or
+            | Opcode::Xor
+            | Opcode::Shl
+            | Opcode::Shr
+            | Opcode::Shf
+            | Opcode::Setp
+            | Opcode::Set
+            | Opcode::Selp
+            | Opcode::Slct
+            | Opcode::Mov
+            | Opcode::Bfe
+            | Opcode::Bfi
+            | Opcode::Prmt
+            | Opcode::Fma
+            | Opcode::Shfl
+            | Opcode::Sad
+            | Opcode::Dp4a
+            | Opcode::Cvt
+            | Opcode::St
+            | Opcode::Atom
+            | Opcode::Red
+    )
+}
+
 /// Whether ptxas takes a constant for every operand that an instruction reads. Each was tried with ptxas 13.0, alone and with
 /// the others. `lop3` is left out, see the quirk `lop3-operand-twice` of [`ptxas::QUIRKS`].
 fn takes_immediates(format: &FormatData) -> bool {
     use ScalarType::*;
     let mnemonic = &format.mnemonic;
     let known = match mnemonic.opcode() {
-        Opcode::Add
-        | Opcode::Sub
-        | Opcode::Mul
-        | Opcode::Mad
-        | Opcode::Div
-        | Opcode::Rem
-        | Opcode::Min
-        | Opcode::Max
-        | Opcode::And
-        | Opcode::Or
-        | Opcode::Xor
-        | Opcode::Shl
-        | Opcode::Shr
-        | Opcode::Shf
-        | Opcode::Setp
-        | Opcode::Set
-        | Opcode::Selp
-        | Opcode::Slct
-        | Opcode::Mov
-        | Opcode::Bfe
-        | Opcode::Bfi
-        | Opcode::Prmt
-        | Opcode::Fma
-        | Opcode::Shfl
-        | Opcode::Sad
-        | Opcode::Dp4a => format.operand_count <= 6,
         Opcode::Cvt => {
             format.operand_count == 2 && !mnemonic.types().last().is_some_and(|t| t.is_float())
         }
@@ -668,7 +681,7 @@ fn takes_immediates(format: &FormatData) -> bool {
         Opcode::Atom | Opcode::Red => {
             mnemonic.modifiers().vector.is_none() && mnemonic.modifiers().operation.is_some()
         }
-        _ => false,
+        opcode => may_take_immediates(opcode) && format.operand_count <= 6,
     };
     let vector = || {
         format

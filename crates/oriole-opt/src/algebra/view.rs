@@ -511,6 +511,20 @@ impl View<'_, '_> {
         if !matches!(opcode, Opcode::Add | Opcode::Or) {
             return None;
         }
+        // Most sums are of two values, and one look at these tells.
+        let is_constant = |operand: &Operand| match *operand {
+            Operand::Constant(_) => true,
+            Operand::Value(value) => self.of_value(value).share(Facts::CONSTANT),
+            _ => false,
+        };
+        if !self
+            .function()
+            .operands(instruction)
+            .iter()
+            .any(is_constant)
+        {
+            return None;
+        }
         let site = self.producer(value, opcode)?;
         if !is_integer(site.scalar_type) || self.mnemonic(&site).types().len() != 1 {
             return None;

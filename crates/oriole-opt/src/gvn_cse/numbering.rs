@@ -1,8 +1,8 @@
 //! Numbers for values, such that equal numbers mean equal values.
 //!
 //! An instruction is written down as a list of words (format, version of memory, numbers of operands), and equal lists
-//! make one class. An instruction that is the only one to read some value can have no equal unless another value is found to be equal
-//! to that: until then it is not written down. The lists stand one after the other in one array; a table leads from the hash of a list to its class.
+//! make one class. An instruction that is the only one of its kind to read some value can have no equal unless another value is found to be
+//! equal to that: until then it is not written down. The lists stand one after the other in one array; a table leads from the hash of a list to its class.
 
 use super::exchange::{Test, exchanges_numbers};
 use crate::copy_propagation::copy_of;
@@ -11,7 +11,7 @@ use oriole_analysis::memory::{MemoryVersions, Place, clobbers};
 use oriole_collections::{BitSet, DenseMap, IndexVec, SmallVec};
 use oriole_ir::{
     Access, AccessKind, Base, Block, Constant, FormatData, Function, Instruction, Operand,
-    ShapeNode, Value,
+    ShapeNode, Traits, Use, Value,
 };
 use oriole_isa::{Comparison, Flag, Opcode, Role, ScalarType};
 use oriole_syntax::literal::Literal;
@@ -81,6 +81,9 @@ struct ClassData {
     next: Option<Class>,
     first: Member,
 }
+
+/// The most readers of a value that are looked through for one that may be equal to another.
+const MOST_PEERS: u32 = 4;
 
 const RESULT: u64 = 1 << 60;
 const CONSTANT: u64 = 2 << 60;
@@ -186,7 +189,8 @@ impl Numbering {
     ) {
         let format = function.format(instruction);
         let type_of = |value: Value| function.values()[value].scalar_type;
-        if let Some((result, original)) = copy_of(function, instruction)
+        if format.traits().have(Traits::COPIES)
+            && let Some((result, original)) = copy_of(function, instruction)
             && type_of(result).bits() == type_of(original).bits()
         {
             self.numbers[result] = self.numbers[original];
@@ -234,6 +238,9 @@ impl Numbering {
                 self.part(function, memory, class, member, plain);
             }
         }
+        if format.is_pure() {
+            return;
+        }
         // What was stored is what a load from there gives.
         let stored = self.pass(function, memory, instruction);
         let start = self.words.len();
@@ -245,17 +252,19 @@ impl Numbering {
         }
     }
 
-    /// Whether an instruction is the only one to read a value that no other is equal to so far: then it has no equal.
+    /// Whether an instruction is the only one of its kind to read a value that no other is equal to so far: then it has no equal.
     fn reads_alone(&self, function: &Function, instruction: Instruction) -> bool {
         function.uses(instruction).any(|value| {
-            function.use_count(value) == 1
+            let count = function.use_count(value);
+            count <= MOST_PEERS
                 && self.numbers[value] == value
                 && !self.joined.contains(value)
+                && (count == 1 || !has_peer(function, value, instruction))
         })
     }
 
-    /// Notes that another value is equal to this one. Who reads either comes later, but for one that waits because it is the only one
-    /// to read this: it may have equals from now on.
+    /// Notes that another value is equal to this one. Who reads either comes later, but for those that wait because they are the only ones
+    /// of their kind to read this: they may have equals from now on.
     fn join(
         &mut self,
         function: &Function,
@@ -266,14 +275,16 @@ impl Numbering {
         if !self.joined.insert(value) {
             return;
         }
-        if let Some(reader) = function.only_user(value)
-            && self.waiting.contains(reader)
-            && let Some(block) = function.block_of(reader)
-        {
-            let member = Member::whole(block, reader);
-            let start = self.words.len();
-            if self.key(function, memory, member, None, convergent) {
-                self.intern(start, member);
+        for user in function.uses_of(value) {
+            if let Use::Instruction(reader) = user
+                && self.waiting.remove(reader)
+                && let Some(block) = function.block_of(reader)
+            {
+                let member = Member::whole(block, reader);
+                let start = self.words.len();
+                if self.key(function, memory, member, None, convergent) {
+                    self.intern(start, member);
+                }
             }
         }
     }
@@ -626,6 +637,24 @@ impl Numbering {
             false => None,
         }
     }
+}
+
+/// Whether something else than an instruction reads a value that may be equal to it, as far as its kind tells: one of the same format,
+/// another comparison, or what hands the value on under another name.
+fn has_peer(function: &Function, value: Value, instruction: Instruction) -> bool {
+    let format = function.instruction(instruction).format;
+    let opcode = function.format_data(format).mnemonic.opcode();
+    function.uses_of(value).any(|user| {
+        let Use::Instruction(reader) = user else {
+            return true;
+        };
+        let other = function.instruction(reader).format;
+        let data = function.format_data(other);
+        reader != instruction
+            && (other == format
+                || data.traits().have(Traits::COPIES)
+                || opcode == Opcode::Setp && data.mnemonic.opcode() == Opcode::Setp)
+    })
 }
 
 fn hash_of(key: &[u64]) -> u64 {
