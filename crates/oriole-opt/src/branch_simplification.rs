@@ -20,94 +20,29 @@
 //! ## Method
 //! Walks over the blocks, in postorder, until one finds nothing; each block is simplified until nothing more can be done at
 //! its end. Blocks left without a way in are dropped as soon as that happens. Chains of empty blocks are followed a bounded
-//! number of steps. A later run first looks whether a block was changed that it may do something with now.
+//! number of steps.
 //!
 //! ## Not done
 //! Blocks that are apart are not brought together.
 
-use crate::history::{Again, Changes};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_collections::{BitSet, IndexVec};
-use oriole_ir::{Block, Change, Definition, Editor, Function, Instruction, Operand, Use, Value};
+use oriole_collections::IndexVec;
+use oriole_ir::{Block, Editor, Instruction, Operand, Use, Value};
 use oriole_isa::Terminator;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
     name: "branch-simplification",
     summary: "Thread jumps, merge blocks and drop branches that decide nothing",
-    action: Action::Again(run, Trigger::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 /// Empty blocks an edge is led past in one go.
 const MOST_HOPS: usize = 16;
 
-fn run(
-    editor: &mut Editor<'_>,
-    analyses: &mut Analyses,
-    context: &mut Context<'_>,
-    again: Again<'_>,
-) {
-    // Blocks that it dropped read values until it ended: a run that changed something may leave itself work.
-    let has_left = again.changes.is_some_and(Changes::are_own);
-    let has_work =
-        |function: &Function, changes: Changes<'_>| has_left || may_have_work(function, changes);
-    again.unless_idle(editor, has_work, |editor| {
-        run_everywhere(editor, analyses, context);
-    });
-}
-
-/// Whether changes to a function may give work: blocks and edges are others, a block does nothing but lead on now, or both ways out of one
-/// bring the same.
-fn may_have_work(function: &Function, changes: Changes<'_>) -> bool {
-    let is_empty = |block: Block| {
-        let first = function.instructions_of(block).next();
-        first.is_none_or(|first| function.format(first).is_terminator())
-    };
-    let brings_same = |block: Block| match function.edges(block) {
-        [one, other] => {
-            one.target == other.target && function.arguments(*one) == function.arguments(*other)
-        }
-        _ => false,
-    };
-    // A parameter that only the way out reads does not keep an empty block.
-    let is_empty_behind = |value: Value| match function.values()[value].definition {
-        Definition::Parameter(block) => is_empty(block),
-        _ => false,
-    };
-    let mut replaced: BitSet<Value> = BitSet::new();
-    let by_change = |change: &Change| match *change {
-        Change::Removed(_, block) => is_empty(block),
-        Change::ArgumentsChanged(block) => is_empty(block) || brings_same(block),
-        Change::Replaced(old, _) if is_empty_behind(old) => true,
-        Change::Replaced(_, new) => {
-            replaced.insert(new)
-                && function.uses_of(new).any(|user| match user {
-                    Use::Edge(block) => brings_same(block),
-                    Use::Instruction(_) => false,
-                })
-        }
-        Change::Inserted(_)
-        | Change::Rewritten(_)
-        | Change::VariableAdded(_)
-        | Change::VariableChanged(_)
-        | Change::VariableRemoved(_) => false,
-        Change::Moved(_)
-        | Change::BlockAdded(_)
-        | Change::BlockRemoved(_)
-        | Change::BlockSplit(..)
-        | Change::BlocksMerged(..)
-        | Change::EdgeSplit(..)
-        | Change::EdgesChanged(_)
-        | Change::TerminatorChanged(_)
-        | Change::ParametersChanged(_) => true,
-    };
-    let mut released = changes.released.iter();
-    changes.entries.iter().any(by_change) || released.any(|&value| is_empty_behind(value))
-}
-
-fn run_everywhere(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
+fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let function = editor.function();
     if function.block_order().len() < 2 {
         return;

@@ -29,13 +29,11 @@
 //! One walk in reverse postorder, definitions before uses, so copies of copies resolve to the first original. Who reads a copy
 //! is marked where the copy is met, and nobody else's operands are looked at. Where loops
 //! begin, parameters are looked at once more behind it, as the values that the loop brings back were replaced after them; if
-//! one of them was a copy, its readers have another look. A later run first looks whether changes since made a copy, or let something read
-//! one: see [`News`].
+//! one of them was a copy, its readers have another look.
 //!
 //! ## Not done
 //! Copies of constants: which operands accept them depends on the instruction, see algebraic-simplification.
 
-use crate::history::{Again, Changes};
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
@@ -43,8 +41,8 @@ use crate::sparse_map::SparseMap;
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{BitSet, DenseMap};
 use oriole_ir::{
-    Block, Change, Definition, Editor, Function, Instruction, Member, Operand, ShapeKind,
-    ShapeNode, Symbol, SymbolKind, Traits, Use, Value,
+    Block, Definition, Editor, Function, Instruction, Member, Operand, ShapeKind, ShapeNode,
+    Symbol, SymbolKind, Traits, Use, Value,
 };
 use oriole_isa::{Opcode, ScalarType, Space};
 use oriole_syntax::tree::{FunctionKind, Guard};
@@ -53,7 +51,7 @@ use oriole_syntax::tree::{FunctionKind, Guard};
 pub(crate) const PASS: Pass = Pass {
     name: "copy-propagation",
     summary: "Let readers of a register copy read the original",
-    action: Action::Again(run, Trigger::Rewrites),
+    action: Action::Once(run, Trigger::Rewrites),
 };
 
 // Settings.
@@ -89,8 +87,6 @@ struct Propagation<'run> {
     readers: BitSet<Instruction>,
     edges: BitSet<Block>,
     special: DenseMap<u32, Value>,
-    /// Whether something was left because one block does not dominate another.
-    waits: bool,
     global_left: u64,
     addresses: bool,
     constant_bank: bool,
@@ -101,34 +97,7 @@ struct Propagation<'run> {
     complements: bool,
 }
 
-fn run(
-    editor: &mut Editor<'_>,
-    analyses: &mut Analyses,
-    context: &mut Context<'_>,
-    again: Again<'_>,
-) {
-    let knobs = context.knobs;
-    let budgets = [COPY_PROP_BUDGET, COPY_PROP_GLOBAL_BUDGET];
-    // What one run could not afford the next one may.
-    let is_limited = budgets.map(|budget| knobs.number(budget)) != [u64::MAX; 2];
-    let flow = analyses.get::<ControlFlow>(editor.function());
-    let waited = again.kept.waits_for_dominance;
-    let mut waits = waited;
-    let has_work = |function: &Function, changes: Changes<'_>| {
-        is_limited || News::of(function, &flow, changes, waited)
-    };
-    again.unless_idle(editor, has_work, |editor| {
-        waits = run_everywhere(editor, analyses, context);
-    });
-    again.kept.waits_for_dominance = waits;
-}
-
-/// Whether there may be more to do where one block dominates another that it does not dominate now.
-fn run_everywhere(
-    editor: &mut Editor<'_>,
-    analyses: &mut Analyses,
-    context: &mut Context<'_>,
-) -> bool {
+fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let flow = analyses.get::<ControlFlow>(editor.function());
     let knobs = context.knobs;
     let mut propagation = Propagation {
@@ -137,7 +106,6 @@ fn run_everywhere(
         readers: BitSet::with_domain(editor.function().instruction_bound()),
         edges: BitSet::with_domain(editor.function().blocks().len()),
         special: DenseMap::new(),
-        waits: false,
         global_left: if knobs.switch(COPY_PROP_FORCE_GLOBAL) {
             u64::MAX
         } else {
@@ -173,12 +141,12 @@ fn run_everywhere(
             let mut next = editor.function().instructions_of(block).next();
             while let Some(instruction) = next {
                 if budget == 0 {
-                    return true;
+                    return;
                 }
                 budget -= 1;
                 // Guards and what they keep are part of the instruction: it may be rewritten, never removed.
                 if !propagation.visit(editor, block, instruction, context) {
-                    return true;
+                    return;
                 }
                 next = editor.function().next_instruction(instruction);
             }
@@ -189,7 +157,7 @@ fn run_everywhere(
             merged |= propagation.merge_parameters(editor, &flow, block, context);
         }
         if !merged {
-            return propagation.waits;
+            return;
         }
     }
 }
@@ -242,7 +210,6 @@ impl Propagation<'_> {
                 let dominators = self.analyses.get::<Dominators>(function);
                 if !known.is_some_and(|known| known != block && dominators.dominates(known, block))
                 {
-                    self.waits = true;
                     continue;
                 }
             }
@@ -557,7 +524,6 @@ impl Propagation<'_> {
         if dominates && same_type(function, copy, first) {
             self.enter(function, copy, Original::Value(first));
         } else if !dominates {
-            self.waits = true;
             self.special.insert(symbol.as_u32(), copy);
         }
     }
@@ -630,187 +596,6 @@ impl Propagation<'_> {
                     editor.set_argument(block, edge, position, original);
                 }
             }
-        }
-    }
-}
-
-/// What of changes to a function copies can be propagated by.
-struct News<'function> {
-    function: &'function Function,
-    flow: &'function ControlFlow,
-    /// Blocks whose parameters were looked at.
-    joins: BitSet<Block>,
-    /// Values that stand for others and were looked at.
-    replaced: BitSet<Value>,
-    /// Whether something was left because one block did not dominate another.
-    waits: bool,
-    /// Whether all blocks were looked at.
-    is_reshaped: bool,
-}
-
-impl News<'_> {
-    /// Whether changes may give work.
-    fn of(function: &Function, flow: &ControlFlow, changes: Changes<'_>, waits: bool) -> bool {
-        let mut news = News {
-            function,
-            flow,
-            joins: BitSet::new(),
-            replaced: BitSet::new(),
-            waits,
-            is_reshaped: false,
-        };
-        changes.entries.iter().any(|change| news.is_by(*change))
-    }
-
-    fn is_by(&mut self, change: Change) -> bool {
-        let function = self.function;
-        match change {
-            Change::Inserted(instruction) | Change::Rewritten(instruction) => {
-                function.block_of(instruction).is_some()
-                    && (self.is_read_copy(instruction) || self.reads_copy(instruction))
-            }
-            // Of several that read a special register another one may be the first now.
-            Change::Moved(instruction) | Change::Removed(instruction, _) => {
-                function.format(instruction).traits().have(Traits::COPIES)
-                    && matches!(function.leaves(instruction), [_, Operand::Symbol(_)])
-            }
-            Change::Replaced(_, new) => self.replaced.insert(new) && self.is_replaced(new),
-            Change::ArgumentsChanged(block) => self.joins_behind(block),
-            Change::ParametersChanged(block) => self.joins(block),
-            Change::TerminatorChanged(_)
-            | Change::VariableAdded(_)
-            | Change::VariableChanged(_)
-            | Change::VariableRemoved(_) => false,
-            Change::BlockAdded(_)
-            | Change::BlockRemoved(_)
-            | Change::BlockSplit(..)
-            | Change::BlocksMerged(..)
-            | Change::EdgeSplit(..)
-            | Change::EdgesChanged(_) => self.is_reshaped(),
-        }
-    }
-
-    /// Whether other blocks and edges may give work: values that join are others, or one block dominates another now.
-    fn is_reshaped(&mut self) -> bool {
-        if self.is_reshaped {
-            return false;
-        }
-        self.is_reshaped = true;
-        let blocks = self.flow.reverse_postorder();
-        self.waits || blocks.iter().any(|&block| self.joins(block))
-    }
-
-    /// Whether a value that has other readers now may be a copy, or its readers give a parameter only this.
-    fn is_replaced(&mut self, new: Value) -> bool {
-        let function = self.function;
-        let is_copy = match function.values()[new].definition {
-            Definition::Instruction(definer) => {
-                function.format(definer).traits().have(Traits::COPIES) && self.is_read_copy(definer)
-            }
-            Definition::Parameter(block) => self.joins(block),
-            Definition::Undefined => false,
-        };
-        is_copy
-            || function.uses_of(new).any(|user| match user {
-                Use::Edge(block) => self.joins_behind(block),
-                Use::Instruction(_) => false,
-            })
-    }
-
-    fn joins_behind(&mut self, block: Block) -> bool {
-        let mut edges = self.function.edges(block).iter();
-        edges.any(|edge| self.joins(edge.target))
-    }
-
-    /// Whether a block has a parameter to which all edges may give one value.
-    fn joins(&mut self, block: Block) -> bool {
-        let function = self.function;
-        if !self.joins.insert(block) || function.blocks()[block].parameters.is_empty() {
-            return false;
-        }
-        let parameters = &function.blocks()[block].parameters;
-        let mut only: Vec<Option<Value>> = vec![None; parameters.len()];
-        let mut differ = vec![false; parameters.len()];
-        let mut last = None;
-        for from in self.flow.predecessors(block) {
-            // They are in order, once per edge.
-            if last.replace(from) == Some(from) {
-                continue;
-            }
-            for edge in function.edges(from) {
-                if edge.target != block {
-                    continue;
-                }
-                for (position, &argument) in function.arguments(*edge).iter().enumerate() {
-                    let is_undefined =
-                        function.values()[argument].definition == Definition::Undefined;
-                    if argument != parameters[position] && !is_undefined {
-                        differ[position] |= only[position].is_some_and(|only| only != argument);
-                        only[position] = Some(argument);
-                    }
-                }
-            }
-        }
-        let mut positions = parameters.iter().zip(only).zip(differ);
-        positions.any(|((&parameter, only), differs)| {
-            !differs
-                && only.is_some_and(|only| same_type(function, only, parameter))
-                && function.use_count(parameter) > 0
-        })
-    }
-
-    /// Whether an instruction is a copy that somebody reads who may read the original.
-    fn is_read_copy(&self, instruction: Instruction) -> bool {
-        let function = self.function;
-        let format = function.format(instruction);
-        if !format.traits().have(Traits::COPIES) {
-            return false;
-        }
-        let mut results = function.results(instruction);
-        results.any(|result| {
-            function.uses_of(result).any(|user| match user {
-                Use::Instruction(user) => self.may_read_original(instruction, user),
-                Use::Edge(_) => copy_of(function, instruction).is_some(),
-            })
-        })
-    }
-
-    /// Whether an instruction reads a copy where it may read the original.
-    fn reads_copy(&self, instruction: Instruction) -> bool {
-        let function = self.function;
-        function.uses(instruction).any(|value| {
-            definer(function, value).is_some_and(|definer| {
-                function.format(definer).traits().have(Traits::COPIES)
-                    && self.may_read_original(definer, instruction)
-            })
-        })
-    }
-
-    /// Whether a reader of what may be a copy may read the original instead.
-    fn may_read_original(&self, copy: Instruction, reader: Instruction) -> bool {
-        let function = self.function;
-        let format = function.format(copy);
-        let is_guarded = || function.format(reader).is_guarded();
-        let opcode = function.format(reader).mnemonic.opcode();
-        if format.mnemonic.opcode() == Opcode::Not {
-            return is_guarded();
-        }
-        if *format.shape != [ShapeNode::LEAF; 2] {
-            // Parts of something, or something made of parts.
-            return opcode == Opcode::Mov
-                || function.uses(copy).any(|whole| {
-                    definer(function, whole).is_some_and(|packing| {
-                        function.format(packing).mnemonic.opcode() == Opcode::Mov
-                    })
-                });
-        }
-        match function.leaves(copy) {
-            [_, Operand::Value(_)] => !format.is_guarded() || is_guarded(),
-            &[_, Operand::Symbol(symbol)] => match function.symbols()[symbol].kind {
-                SymbolKind::Special(_) => true,
-                _ => matches!(opcode, Opcode::Ld | Opcode::St | Opcode::Atom | Opcode::Red),
-            },
-            _ => false,
         }
     }
 }

@@ -19,93 +19,33 @@
 //! One walk over the instructions that collects what is read of each variable, one that removes stores. Functions without local
 //! variables are not walked. Once `gvn-cse` has let loads have what was stored and `address-spaces` has let accesses name the
 //! variable, much of what compilers spill unoptimized is dead. Then a walk backwards over all blocks, see
-//! [`crate::overwritten`]. Where no two stores may write the same, another run waits until a store was changed, and otherwise until
-//! something was that has effects.
+//! [`crate::overwritten`].
 //!
 //! ## Not done
 //! Variables indexed by registers; stores overwritten by several others, or in another iteration of a loop.
 
-use crate::history::{Again, Changes};
 use crate::manager::{Action, Context, Pass, Trigger};
-use crate::overwritten::{may_overwrite, overwritten_stores};
+use crate::overwritten::overwritten_stores;
 use crate::remark::Rewrite;
 use oriole_analysis::memory::{LocalAccess, LocalVariables, has_local_variables};
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_collections::BitSet;
-use oriole_ir::{AccessKind, Change, Editor, Function, Instruction, Traits, Use, Value};
+use oriole_ir::{AccessKind, Editor};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
     name: "dead-stores",
     summary: "Remove stores that nobody reads or that are overwritten first",
-    action: Action::Again(run, Trigger::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 /// The most different places read of one cell of a variable.
 const MOST_READS: usize = 256;
 
-fn run(
-    editor: &mut Editor<'_>,
-    analyses: &mut Analyses,
-    context: &mut Context<'_>,
-    again: Again<'_>,
-) {
-    let could_overwrite = again.kept.may_overwrite;
-    let mut can_overwrite = could_overwrite;
-    let has_work = |function: &Function, changes: Changes<'_>| {
-        let is_relevant = |instruction: Instruction| {
-            let format = function.format(instruction);
-            match could_overwrite {
-                true => !format.is_pure(),
-                false => format.traits().have(Traits::STORES),
-            }
-        };
-        has_local_variables(function)
-            || could_overwrite && (changes.has_effects || changes.are_to_control_flow())
-            || changes_any(function, changes, is_relevant)
-    };
-    again.unless_idle(editor, has_work, |editor| {
-        can_overwrite = run_everywhere(editor, analyses, context);
-    });
-    again.kept.may_overwrite = can_overwrite;
-}
-
-/// Whether changes made an instruction that is relevant, or let one read something else.
-fn changes_any(
-    function: &Function,
-    changes: Changes<'_>,
-    is_relevant: impl Fn(Instruction) -> bool,
-) -> bool {
-    let mut replaced: BitSet<Value> = BitSet::new();
-    function.traits().have(Traits::STORES)
-        && changes.entries.iter().any(|change| match *change {
-            Change::Inserted(instruction) | Change::Rewritten(instruction) => {
-                is_relevant(instruction) && function.block_of(instruction).is_some()
-            }
-            Change::Replaced(_, new) => {
-                replaced.insert(new)
-                    && function.uses_of(new).any(|user| match user {
-                        Use::Instruction(user) => is_relevant(user),
-                        Use::Edge(_) => false,
-                    })
-            }
-            _ => false,
-        })
-}
-
-/// Whether stores may overwrite others.
-fn run_everywhere(
-    editor: &mut Editor<'_>,
-    analyses: &mut Analyses,
-    context: &mut Context<'_>,
-) -> bool {
+fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     if has_local_variables(editor.function()) && !unread(editor, analyses, context) {
-        return true;
+        return;
     }
     let flow = analyses.get::<ControlFlow>(editor.function());
-    if !may_overwrite(editor.function(), &flow) {
-        return false;
-    }
     for store in overwritten_stores(editor.function(), &flow) {
         let rewrite = Rewrite {
             counter: "dead-stores.overwritten",
@@ -114,11 +54,10 @@ fn run_everywhere(
             equal: None,
         };
         if !context.allows(editor.function(), rewrite) {
-            return true;
+            return;
         }
         editor.remove_instruction(store);
     }
-    true
 }
 
 /// Removes stores to parts of local variables that nobody reads. Whether to go on.

@@ -9,8 +9,6 @@ use oriole_ir::{Change, Editor, Function, Journal, Value};
 pub(crate) struct History {
     entries: Vec<Change>,
     released: Vec<Value>,
-    /// How many passes changed instructions with effects on memory or control.
-    effects: usize,
 }
 
 impl History {
@@ -19,14 +17,12 @@ impl History {
         Moment {
             entries: self.entries.len(),
             released: self.released.len(),
-            effects: self.effects,
         }
     }
 
     /// Adds what a pass did to the function.
     pub fn add(&mut self, journal: &Journal, function: &mut Function) {
         self.entries.extend_from_slice(&journal.entries);
-        self.effects += usize::from(journal.effects);
         self.released.extend_from_slice(function.released());
         function.forget_released();
     }
@@ -38,7 +34,6 @@ impl History {
             released: &self.released[began.released..],
             own_entries: ended.entries - began.entries,
             own_released: ended.released - began.released,
-            has_effects: self.effects > ended.effects,
         }
     }
 }
@@ -48,7 +43,6 @@ impl History {
 pub(crate) struct Moment {
     entries: usize,
     released: usize,
-    effects: usize,
 }
 
 /// Changes to a function.
@@ -61,8 +55,6 @@ pub(crate) struct Changes<'run> {
     /// How many of the first of both a pass made itself when it last ran.
     own_entries: usize,
     own_released: usize,
-    /// Whether others changed instructions with effects on memory or control.
-    pub has_effects: bool,
 }
 
 impl<'run> Changes<'run> {
@@ -73,36 +65,7 @@ impl<'run> Changes<'run> {
             released: &self.released[self.own_released..],
             own_entries: 0,
             own_released: 0,
-            has_effects: self.has_effects,
         }
-    }
-
-    /// Whether the pass made any of them itself.
-    pub fn are_own(self) -> bool {
-        self.own_entries > 0
-    }
-
-    /// Whether there are other blocks or edges.
-    pub fn are_to_control_flow(self) -> bool {
-        self.entries.iter().any(|change| match change {
-            Change::BlockAdded(_)
-            | Change::BlockRemoved(_)
-            | Change::BlockSplit(..)
-            | Change::BlocksMerged(..)
-            | Change::EdgeSplit(..)
-            | Change::EdgesChanged(_) => true,
-            Change::Inserted(_)
-            | Change::Rewritten(_)
-            | Change::Moved(_)
-            | Change::Removed(..)
-            | Change::Replaced(..)
-            | Change::ArgumentsChanged(_)
-            | Change::TerminatorChanged(_)
-            | Change::ParametersChanged(_)
-            | Change::VariableAdded(_)
-            | Change::VariableChanged(_)
-            | Change::VariableRemoved(_) => false,
-        })
     }
 }
 
@@ -133,10 +96,6 @@ impl Again<'_> {
 #[derive(Default)]
 pub(crate) struct Kept {
     pub algebra: Option<algebra::Kept>,
-    /// Whether the last run of copy-propagation left something because one block does not dominate another.
-    pub waits_for_dominance: bool,
-    /// Whether the last run of dead-stores saw stores that may overwrite others.
-    pub may_overwrite: bool,
 }
 
 /// What a pass is given that may have run before.

@@ -26,9 +26,12 @@ struct Overwrite {
 
 type Overwrites = Vec<Overwrite>;
 
-/// Stores that can go: plain ones whose every byte the same thread writes again first. There are none unless [`may_overwrite`] says so.
+/// Stores that can go: plain ones whose every byte the same thread writes again first.
 pub(crate) fn overwritten_stores(function: &Function, flow: &ControlFlow) -> Vec<Instruction> {
     let mut dead = Vec::new();
+    if !may_overwrite(function, flow) {
+        return dead;
+    }
     let mut at_start: IndexVec<Block, Option<Overwrites>> =
         IndexVec::from_elem(None, function.blocks().len());
     for &block in flow.reverse_postorder().iter().rev() {
@@ -45,7 +48,7 @@ pub(crate) fn overwritten_stores(function: &Function, flow: &ControlFlow) -> Vec
 
 /// Whether there are two stores of which one, wherever they are, writes all that the other does. Said of functions with many stores
 /// without looking.
-pub(crate) fn may_overwrite(function: &Function, flow: &ControlFlow) -> bool {
+fn may_overwrite(function: &Function, flow: &ControlFlow) -> bool {
     let mut places: SmallVec<[Place; FEW_STORES]> = SmallVec::new();
     if !function.traits().have(Traits::STORES) {
         return false;

@@ -336,11 +336,11 @@ impl Marks {
 }
 
 impl Walk<'_, '_, '_> {
-    /// Visits what is marked. Whether to go on.
+    /// Visits what is marked. Whether to go on. Debug builds visit the others too, and see whether there is nothing to do.
     pub(super) fn go_over_marked(&mut self, flow: &ControlFlow) -> GoOn {
         for &block in flow.reverse_postorder() {
             let is_marked = |marks: &Marks| marks.blocks.contains(block);
-            if !self.marks.as_ref().is_some_and(is_marked) {
+            if !self.marks.as_ref().is_some_and(is_marked) && !cfg!(debug_assertions) {
                 continue;
             }
             self.join_parameters(flow, block);
@@ -350,12 +350,18 @@ impl Walk<'_, '_, '_> {
                 let Some(marks) = &mut self.marks else {
                     continue;
                 };
-                if !marks.instructions.remove(instruction) {
+                let is_marked = marks.instructions.remove(instruction);
+                if !is_marked && !cfg!(debug_assertions) {
                     continue;
                 }
+                let before = self.editor.change_count();
                 if !self.visit(instruction) {
                     return false;
                 }
+                assert!(
+                    is_marked || self.editor.change_count() == before,
+                    "a visit does something where nothing gave it work"
+                );
                 self.mark_released(instruction);
             }
         }
