@@ -18,14 +18,9 @@
 //! through operands, guards and block arguments. Only what edges back to earlier blocks bring is not known by then: a worklist
 //! marks that. The rest is removed. Cycles of dead parameters are never marked, so they go too. Linear but for a heap of blocks.
 //!
-//! A later run starts from what lost a reader since, and removes what nobody reads any more, and what only that read ([`unread`]).
-//!
 //! ## Not done
 //! Stores nobody reads, and branches both ways of which do the same: they need more than liveness.
 
-mod unread;
-
-use crate::history::{Again, Changes};
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
@@ -40,7 +35,7 @@ use std::collections::BinaryHeap;
 pub(crate) const PASS: Pass = Pass {
     name: "dead-code",
     summary: "Remove unreachable blocks, and instructions and block parameters whose values nobody reads",
-    action: Action::Again(run, Trigger::Changes),
+    action: Action::Once(run, Trigger::Changes),
 };
 
 // Settings.
@@ -48,32 +43,7 @@ const ENABLE_DEAD_CODE: Switch = Switch::named("EnableDeadCode");
 const DEAD_CODE_KEEP_LOADS: Switch = Switch::named("DeadCodeKeepLoads");
 const DEAD_CODE_BUDGET: Number = Number::named("DeadCodeBudget");
 
-fn run(
-    editor: &mut Editor<'_>,
-    analyses: &mut Analyses,
-    context: &mut Context<'_>,
-    again: Again<'_>,
-) {
-    // Where not all may be removed, or somebody wants to know what was, in the order of the walk.
-    let in_order = context.fuel.is_limited()
-        || context.remarks.is_some()
-        || context.knobs.number(DEAD_CODE_BUDGET) != u64::MAX
-        || context.knobs.switch(DEAD_CODE_KEEP_LOADS)
-        || !context.knobs.switch(ENABLE_DEAD_CODE);
-    let is_done = match again.changes.map(Changes::by_others) {
-        Some(changes) if !in_order => unread::remove(editor, analyses, context, changes),
-        _ => false,
-    };
-    if !is_done {
-        run_everywhere(editor, analyses, context);
-    } else if cfg!(debug_assertions) {
-        let before = editor.change_count();
-        run_everywhere(editor, analyses, context);
-        assert_eq!(editor.change_count(), before, "what is dead was left");
-    }
-}
-
-fn run_everywhere(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
+fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     if !context.knobs.switch(ENABLE_DEAD_CODE) {
         return;
     }
