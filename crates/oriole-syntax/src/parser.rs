@@ -4,7 +4,7 @@
 //! One token of lookahead over the regular grammar that all instructions and directives share; opcodes are not known
 //! here. Statements go straight into the flat arrays of the tree, so parsing neither recurses on nesting (operand groups
 //! nest at most [`DEEPEST_OPERAND`] deep) nor backtracks: time is linear in the text. Long files are read in several parts at
-//! once ([`parts`]).
+//! once ([`parallel`]).
 //!
 //! ## Errors
 //! After an error the parser resumes behind the next `;`, before the next `}`, or at a token that starts a line where a
@@ -14,7 +14,7 @@ mod declarations;
 mod directives;
 mod functions;
 mod operands;
-mod parts;
+mod parallel;
 
 use crate::lexer::{Lexer, Token, TokenKind};
 use crate::tree::{
@@ -42,14 +42,14 @@ pub fn parse(name: impl Into<String>, text: impl Into<String>) -> (Module, Vec<D
         );
         return (Module::new(name, String::new()), vec![error]);
     }
-    let Read {
+    let ParsedText {
         top,
         functions,
         header_directives,
         inner_prototypes,
         joined,
         errors,
-    } = parts::read(&text, crate::threads).unwrap_or_else(|| Parser::new(&text, 0).read_all());
+    } = parallel::parse(&text, crate::threads).unwrap_or_else(|| Parser::new(&text, 0).parse_all());
     let mut module = Module::new(name, text);
     module.top = top;
     module.functions = functions;
@@ -85,7 +85,7 @@ pub fn parse_bytes(name: impl Into<String>, bytes: Vec<u8>) -> (Module, Vec<Diag
 
 /// What was read of a text: what a [`Module`] has, and what is wrong.
 #[derive(Default)]
-struct Read {
+struct ParsedText {
     top: Body,
     functions: Vec<Function>,
     header_directives: Vec<Directive>,
@@ -124,7 +124,7 @@ struct Parser<'text> {
     functions: Vec<Function>,
     header_directives: Vec<Directive>,
     inner_prototypes: Vec<Text>,
-    /// See [`Read::joined`].
+    /// See [`ParsedText::joined`].
     joined: String,
     errors: Vec<Diagnostic>,
     /// After an error: a statement starts at the current token, nothing is to be skipped.
@@ -165,9 +165,9 @@ impl<'text> Parser<'text> {
     }
 
     /// Reads to the end of the text.
-    fn read_all(mut self) -> Read {
+    fn parse_all(mut self) -> ParsedText {
         self.module();
-        Read {
+        ParsedText {
             top: self.body,
             functions: self.functions,
             header_directives: self.header_directives,

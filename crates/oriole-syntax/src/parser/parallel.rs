@@ -10,7 +10,7 @@
 //! no file may end, which is an error. So if no part has one, all cuts are between statements of the top level, where
 //! a parser that reads on has nothing to remember. If one has, all is read again from the start, for the errors that a user is to see.
 
-use super::{Parser, Read};
+use super::{ParsedText, Parser};
 use crate::tree::{Body, Directive, Function, Statement, Words};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -25,7 +25,7 @@ const PARTS_PER_THREAD: usize = 4;
 const FUNCTION_END: &str = "\n}\n";
 
 /// Reads a text in parts, given how many threads there are; nothing if it is short, if there is one thread only, or if something in it is wrong or rare.
-pub(super) fn read(text: &str, threads: impl FnOnce() -> usize) -> Option<Read> {
+pub(super) fn parse(text: &str, threads: impl FnOnce() -> usize) -> Option<ParsedText> {
     let most = text.len() / LEAST_PART;
     if most < 2 {
         return None;
@@ -37,12 +37,12 @@ pub(super) fn read(text: &str, threads: impl FnOnce() -> usize) -> Option<Read> 
     if parts.len() < 2 {
         return None;
     }
-    let parts: Vec<Read> = parts
+    let parts: Vec<ParsedText> = parts
         .into_par_iter()
-        .map(|part| Parser::new(&text[..part.end], part.start).read_all())
+        .map(|part| Parser::new(&text[..part.end], part.start).parse_all())
         .collect();
     // Text of our own stands behind the whole source, of which a part does not know the end.
-    let is_whole = |part: &Read| part.errors.is_empty() && part.joined.is_empty();
+    let is_whole = |part: &ParsedText| part.errors.is_empty() && part.joined.is_empty();
     parts.iter().all(is_whole).then(|| join(parts))
 }
 
@@ -67,10 +67,10 @@ fn cut(text: &str, count: usize) -> Vec<Range<usize>> {
 }
 
 /// What was read of one part after the other, as of one text.
-fn join(parts: Vec<Read>) -> Read {
-    let mut all = Read::default();
+fn join(parts: Vec<ParsedText>) -> ParsedText {
+    let mut all = ParsedText::default();
     for part in parts {
-        let Read {
+        let ParsedText {
             mut top,
             mut functions,
             mut header_directives,
@@ -78,18 +78,18 @@ fn join(parts: Vec<Read>) -> Read {
             joined: _,
             errors: _,
         } = part;
-        let shift = Shift {
+        let rebase = Rebase {
             words: all.top.words.len() as u32,
             declarations: all.top.declarations.len() as u32,
             declarators: all.top.declarators.len() as u32,
             functions: all.functions.len() as u32,
             directives: all.header_directives.len() as u32,
         };
-        shift.body(&mut top);
-        functions.iter_mut().for_each(|own| shift.function(own));
+        rebase.body(&mut top);
+        functions.iter_mut().for_each(|own| rebase.function(own));
         header_directives
             .iter_mut()
-            .for_each(|own| shift.directive(own));
+            .for_each(|own| rebase.directive(own));
         all.top.statements.append(&mut top.statements);
         all.top.words.append(&mut top.words);
         all.top.declarations.append(&mut top.declarations);
@@ -102,7 +102,7 @@ fn join(parts: Vec<Read>) -> Read {
 }
 
 /// How many of each the parts before have.
-struct Shift {
+struct Rebase {
     words: u32,
     declarations: u32,
     declarators: u32,
@@ -110,7 +110,7 @@ struct Shift {
     directives: u32,
 }
 
-impl Shift {
+impl Rebase {
     fn words(&self, words: &mut Words) {
         words.start += self.words;
     }
@@ -184,25 +184,25 @@ mod tests {
     }
 
     /// What is read by one thread. Those of a pool are alone with a file.
-    fn read_alone(text: &str) -> Read {
-        Parser::new(text, 0).read_all()
+    fn parse_alone(text: &str) -> ParsedText {
+        Parser::new(text, 0).parse_all()
     }
 
     /// Whether several threads read a text in parts; if they do, it must be as one reads it.
-    fn is_read_in_parts(text: &str) -> bool {
-        let shown = |read: &Read| {
-            let Read {
+    fn is_parsed_in_parts(text: &str) -> bool {
+        let shown = |parsed: &ParsedText| {
+            let ParsedText {
                 top,
                 functions,
                 header_directives,
                 inner_prototypes,
                 ..
-            } = read;
+            } = parsed;
             format!("{top:?}{functions:?}{header_directives:?}{inner_prototypes:?}")
         };
-        let alone = shown(&read_alone(text));
+        let alone = shown(&parse_alone(text));
         let in_parts = [2, 3, 5].map(|threads| {
-            let parts = read(text, || threads);
+            let parts = parse(text, || threads);
             let is_same = parts.as_ref().is_none_or(|parts| shown(parts) == alone);
             assert!(is_same, "by {threads} threads: {text}");
             parts.is_some()
@@ -212,10 +212,10 @@ mod tests {
 
     #[test]
     fn parts_make_the_same_module() {
-        assert!(is_read_in_parts(&functions(40, false)));
+        assert!(is_parsed_in_parts(&functions(40, false)));
         // What is rare is read by one.
-        assert!(!is_read_in_parts(&functions(40, true)));
-        assert!(!is_read_in_parts(&functions(0, true)));
+        assert!(!is_parsed_in_parts(&functions(40, true)));
+        assert!(!is_parsed_in_parts(&functions(0, true)));
     }
 
     #[test]
@@ -230,10 +230,10 @@ mod tests {
             // Around the middle, so that one of them is cut.
             for padding in (0..200).step_by(11) {
                 let text = format!("{around}{inside}{}\n{around}", "//".repeat(padding));
-                is_read_in_parts(&text);
+                is_parsed_in_parts(&text);
             }
             // Nowhere else to cut.
-            assert!(!is_read_in_parts(&format!(
+            assert!(!is_parsed_in_parts(&format!(
                 "{}\n{inside}",
                 " ".repeat(LEAST_PART)
             )));
@@ -246,8 +246,8 @@ mod tests {
         for (index, _) in good.match_indices("add.s32").step_by(3) {
             let mut text = good.clone();
             text.replace_range(index..index + 3, "}{;");
-            assert!(!read_alone(&text).errors.is_empty());
-            assert!(!is_read_in_parts(&text));
+            assert!(!parse_alone(&text).errors.is_empty());
+            assert!(!is_parsed_in_parts(&text));
         }
     }
 }
