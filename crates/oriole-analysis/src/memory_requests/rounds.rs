@@ -195,7 +195,7 @@ fn by_warps(
 }
 
 /// Whether lanes go apart in each round of a loop before they make a request.
-struct Limits<'a> {
+struct DivergentGuards<'a> {
     function: &'a Function,
     loops: &'a Loops,
     dominators: &'a Dominators,
@@ -204,19 +204,19 @@ struct Limits<'a> {
 }
 
 /// So many blocks before a request are looked at, and so many operations that compute a condition.
-const MOST_LIMITS: usize = 16;
+const MOST_GUARDS: usize = 16;
 const MOST_OPERATIONS: usize = 24;
 
-impl Limits<'_> {
+impl DivergentGuards<'_> {
     /// Whether some lanes do not make a request in a round of a loop around it, by a condition that is computed in it: not one that ends the loop.
-    fn has(&self, this: Loop, instruction: Instruction) -> bool {
+    fn take_lanes_out_of(&self, this: Loop, instruction: Instruction) -> bool {
         let Some(mut at) = self.function.block_of(instruction) else {
             return false;
         };
         if self.decides(this, instruction) {
             return true;
         }
-        for _ in 0..MOST_LIMITS {
+        for _ in 0..MOST_GUARDS {
             let above = self.dominators.immediate(at);
             let Some(above) = above.filter(|&above| self.loops.contains(this, above)) else {
                 return false;
@@ -275,10 +275,10 @@ impl Limits<'_> {
 }
 
 /// Whether other lanes make a request in some round than were supposed to.
-fn takes_lanes_out(supposed: &RequestCost, followed: &RequestCost) -> bool {
-    let warps = supposed.warps.iter().zip(followed.warps.iter());
-    warps.into_iter().any(|(all, some)| {
-        some.masks.iter().any(|&mask| mask != all.lanes) || some.masks.is_empty()
+fn has_other_lanes(supposed: &RequestCost, followed: &RequestCost) -> bool {
+    let mut warps = supposed.warps.iter().zip(followed.warps.iter());
+    warps.any(|(all, some)| {
+        some.masks.is_empty() || some.masks.iter().any(|&mask| mask != all.lanes)
     })
 }
 
@@ -292,7 +292,7 @@ pub(super) fn settle<'a>(
 ) {
     let loops = analyses.get::<Loops>(function);
     let dominators = analyses.get::<Dominators>(function);
-    let limits = Limits {
+    let guards = DivergentGuards {
         function,
         loops: &loops,
         dominators: &dominators,
@@ -313,14 +313,14 @@ pub(super) fn settle<'a>(
         let this = block.and_then(|block| loops.innermost(block))?;
         // All lanes may have been supposed to do what in each round only some do.
         let is_supposed = cost.assumptions.contains(&Assumption::FullWarp);
-        let is_limited = is_supposed && limits.has(this, cost.request.instruction);
-        (is_open || is_limited).then_some((this, is_limited))
+        let is_guarded = is_supposed && guards.take_lanes_out_of(this, cost.request.instruction);
+        (is_open || is_guarded).then_some((this, is_guarded))
     };
     let mut open: BTreeMap<usize, (Loop, Vec<(usize, bool)>)> = BTreeMap::new();
     for (index, cost) in costs.iter().enumerate() {
-        if let Some((this, is_limited)) = innermost(cost) {
+        if let Some((this, is_guarded)) = innermost(cost) {
             let group = open.entry(this.index()).or_insert((this, Vec::new()));
-            group.1.push((index, is_limited));
+            group.1.push((index, is_guarded));
         }
     }
     if open.is_empty() {
@@ -363,12 +363,12 @@ pub(super) fn settle<'a>(
         let Some(of_warps) = by_warps(setting, requests.len(), &mut follow) else {
             continue;
         };
-        for (&(index, is_limited), warps) in members.iter().zip(&of_warps) {
+        for (&(index, is_guarded), warps) in members.iter().zip(&of_warps) {
             let cost = &mut costs[index];
             let mut other = summary(&cost.request, warps, cost.trips);
             let is_narrower = other.most - other.least < cost.most - cost.least;
             other.is_followed =
-                is_limited && other.status != Status::Unknown && takes_lanes_out(cost, &other);
+                is_guarded && other.status != Status::Unknown && has_other_lanes(cost, &other);
             if other.is_followed
                 || other.status < cost.status
                 || other.status == cost.status && is_narrower
