@@ -10,7 +10,9 @@
 use crate::associative::mask;
 use crate::fusion::is_contractible;
 use oriole_ir::arithmetic::{Node, Operation};
-use oriole_ir::{Definition, FormatData, Function, Instruction, Operand, SymbolKind, Value};
+use oriole_ir::{
+    Definition, FormatData, Function, Instruction, Operand, SymbolKind, Traits, Use, Value,
+};
 use oriole_isa::{Opcode, SpaceSet};
 use oriole_syntax::literal::Literal;
 
@@ -49,6 +51,32 @@ pub(crate) fn kind_of(function: &Function, instruction: Instruction) -> Option<K
         Kind::Load(format.effects.reads)
     };
     has_stable_operands(function, instruction).then_some(kind)
+}
+
+/// The most readers of a value that are looked through for one that may be equal to another.
+const MOST_READERS: u32 = 4;
+
+/// Whether an instruction is the only reader of a value that may be equal to it: none of the others is one that `may_equal` names, or hands the
+/// value on under another name. Not if there are many.
+#[inline]
+pub(crate) fn is_only_reader(
+    function: &Function,
+    value: Value,
+    instruction: Instruction,
+    may_equal: impl Fn(Use) -> bool,
+) -> bool {
+    let is_other = |user: Use| match user {
+        Use::Instruction(reader) => {
+            reader != instruction
+                && (function.format(reader).traits().have(Traits::COPIES) || may_equal(user))
+        }
+        Use::Edge(_) => may_equal(user),
+    };
+    match function.use_count(value) {
+        1 => true,
+        2..=MOST_READERS => !function.uses_of(value).any(is_other),
+        _ => false,
+    }
 }
 
 /// Whether an instruction may be [`Kind::Pure`], as far as its format tells at once.

@@ -240,22 +240,6 @@ enum Candidates {
     All,
 }
 
-/// The most readers of a value that are looked through for one that may give the same as another.
-const MOST_PEERS: u32 = 4;
-
-/// Whether an instruction of the same class reads a value too, or hands it on under another name.
-fn has_peer(function: &Function, value: Value, instruction: Instruction) -> bool {
-    let class = equality::class(function, instruction);
-    function.uses_of(value).any(|user| match user {
-        Use::Instruction(reader) => {
-            reader != instruction
-                && (equality::class(function, reader) == class
-                    || function.format(reader).traits().have(Traits::COPIES))
-        }
-        Use::Edge(_) => false,
-    })
-}
-
 /// Finds pairs of instructions that give the same.
 struct Search<'function> {
     function: &'function Function,
@@ -423,14 +407,18 @@ impl<'function> Search<'function> {
             }
             _ => false,
         };
+        let may_equal = |user: Use| match user {
+            Use::Instruction(reader) => {
+                equality::class(function, reader) == equality::class(function, instruction)
+            }
+            Use::Edge(_) => false,
+        };
         !format.is_guarded()
             && format.mnemonic.opcode() != Opcode::Mov
             && (format.is_pure() || clobbers(format).is_empty())
             && function.uses(instruction).any(|value| {
-                let count = function.use_count(value);
-                count <= MOST_PEERS
-                    && !is_move(function.values()[value].definition)
-                    && (count == 1 || !has_peer(function, value, instruction))
+                !is_move(function.values()[value].definition)
+                    && equality::is_only_reader(function, value, instruction, may_equal)
             })
     }
 

@@ -6,11 +6,11 @@
 
 use super::exchange::{Test, exchanges_numbers};
 use crate::copy_propagation::copy_of;
-use crate::equality::{has_stable_operands, is_stable};
+use crate::equality::{self, has_stable_operands, is_stable};
 use oriole_analysis::memory::{MemoryVersions, Place, clobbers};
 use oriole_collections::{BitSet, DenseMap, IndexVec, SmallVec};
 use oriole_ir::{
-    Access, AccessKind, Base, Block, Constant, FormatData, Function, Instruction, Operand,
+    Access, AccessKind, Base, Block, Constant, Format, FormatData, Function, Instruction, Operand,
     ShapeNode, Traits, Use, Value,
 };
 use oriole_isa::{Comparison, Flag, Opcode, Role, ScalarType};
@@ -81,9 +81,6 @@ struct ClassData {
     next: Option<Class>,
     first: Member,
 }
-
-/// The most readers of a value that are looked through for one that may be equal to another.
-const MOST_PEERS: u32 = 4;
 
 const RESULT: u64 = 1 << 60;
 const CONSTANT: u64 = 2 << 60;
@@ -254,12 +251,21 @@ impl Numbering {
 
     /// Whether an instruction is the only one of its kind to read a value that no other is equal to so far: then it has no equal.
     fn reads_alone(&self, function: &Function, instruction: Instruction) -> bool {
+        let format = function.instruction(instruction).format;
+        let is_comparison =
+            |format: Format| function.format_data(format).mnemonic.opcode() == Opcode::Setp;
+        // A comparison may be equal to one of another format.
+        let may_equal = |user: Use| match user {
+            Use::Instruction(reader) => {
+                let other = function.instruction(reader).format;
+                other == format || is_comparison(format) && is_comparison(other)
+            }
+            Use::Edge(_) => true,
+        };
         function.uses(instruction).any(|value| {
-            let count = function.use_count(value);
-            count <= MOST_PEERS
-                && self.numbers[value] == value
+            self.numbers[value] == value
                 && !self.joined.contains(value)
-                && (count == 1 || !has_peer(function, value, instruction))
+                && equality::is_only_reader(function, value, instruction, may_equal)
         })
     }
 
@@ -637,24 +643,6 @@ impl Numbering {
             false => None,
         }
     }
-}
-
-/// Whether something else than an instruction reads a value that may be equal to it, as far as its kind tells: one of the same format,
-/// another comparison, or what hands the value on under another name.
-fn has_peer(function: &Function, value: Value, instruction: Instruction) -> bool {
-    let format = function.instruction(instruction).format;
-    let opcode = function.format_data(format).mnemonic.opcode();
-    function.uses_of(value).any(|user| {
-        let Use::Instruction(reader) = user else {
-            return true;
-        };
-        let other = function.instruction(reader).format;
-        let data = function.format_data(other);
-        reader != instruction
-            && (other == format
-                || data.traits().have(Traits::COPIES)
-                || opcode == Opcode::Setp && data.mnemonic.opcode() == Opcode::Setp)
-    })
 }
 
 fn hash_of(key: &[u64]) -> u64 {
