@@ -202,8 +202,6 @@ impl Traits {
     pub const MULTIPLIES_MATRICES: Traits = Traits(2048);
     /// Names the local state space.
     pub const LOCAL: Traits = Traits(4096);
-    /// Can go, if nobody reads its results, only where all lanes of a warp execute it together.
-    pub const REMOVABLE_IF_CONVERGED: Traits = Traits(8192);
 
     fn of(mnemonic: &Mnemonic, simple: bool, plain: bool, guard: Guard) -> Traits {
         let mut traits = match mnemonic.opcode() {
@@ -245,16 +243,7 @@ impl Traits {
         if mnemonic.space() == Some(Space::Local) {
             traits.add(Traits::LOCAL);
         }
-        let effects = mnemonic.effects();
-        if effects.convergent && effects.is_removable_if_converged() {
-            traits.add(Traits::REMOVABLE_IF_CONVERGED);
-        }
         traits
-    }
-
-    /// Takes others away.
-    pub(crate) fn remove(&mut self, others: Traits) {
-        self.0 &= !others.0;
     }
 
     /// Adds others.

@@ -248,8 +248,7 @@ impl Function {
         self.edited
     }
 
-    /// What passes look for that instructions have, or had before they were rewritten or removed: until
-    /// [`crate::Editor::forget_traits`] says that none has it.
+    /// What passes look for that instructions have, or had before they were rewritten or removed.
     #[inline]
     pub fn traits(&self) -> Traits {
         self.traits
@@ -569,15 +568,10 @@ impl Function {
         self.use_lists.count(value)
     }
 
-    /// Values that lost a reader since [`Function::forget_released`], in order and perhaps several times.
+    /// Values that lost a reader under the editor that is at work, in order and perhaps several times.
     #[inline]
     pub fn released(&self) -> &[Value] {
         &self.use_lists.released
-    }
-
-    /// Forgets which values lost a reader.
-    pub fn forget_released(&mut self) {
-        self.use_lists.released.clear();
     }
 
     /// The only reader of a value, if it is an instruction and reads it once.

@@ -47,6 +47,8 @@ pub enum Change {
 pub struct Journal {
     /// Every change, in order.
     pub entries: Vec<Change>,
+    /// Values that lost a reader, in order and perhaps several times.
+    pub released: Vec<Value>,
     /// Whether there were changes to blocks, edges or terminators.
     pub control_flow: bool,
     /// Whether there were changes to definitions, operands or arguments.
@@ -70,6 +72,7 @@ impl Journal {
     pub fn append(&mut self, later: &Journal) {
         let Journal {
             entries,
+            released,
             control_flow,
             values,
             order,
@@ -80,6 +83,7 @@ impl Journal {
             instructions,
         } = self;
         entries.extend_from_slice(&later.entries);
+        released.extend_from_slice(&later.released);
         *control_flow |= later.control_flow;
         *values |= later.values;
         *order |= later.order;

@@ -84,7 +84,7 @@ pub(crate) struct UseLists {
     lists: IndexVec<Value, List>,
     operands: Vec<Node>,
     arguments: Vec<Node>,
-    /// Values that lost a use since this was last emptied, in order and perhaps several times.
+    /// Values that lost a use since an editor was made, in order and perhaps several times.
     pub released: Vec<Value>,
 }
 

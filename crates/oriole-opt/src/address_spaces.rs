@@ -60,26 +60,17 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let mut conversions: Vec<(Instruction, Space)> = Vec::new();
-    let mut has_any = false;
     for &block in function.block_order() {
         for instruction in function.instructions_of(block) {
-            if !function
-                .format(instruction)
-                .traits()
-                .have(Traits::MAKES_GENERIC)
+            let traits = function.format(instruction).traits();
+            if traits.have(Traits::MAKES_GENERIC)
+                && let Some(space) = converted_space(function, instruction)
             {
-                continue;
-            }
-            has_any = true;
-            if let Some(space) = converted_space(function, instruction) {
                 conversions.push((instruction, space));
             }
         }
     }
     if conversions.is_empty() {
-        if !has_any {
-            editor.forget_traits(Traits::MAKES_GENERIC);
-        }
         return;
     }
     let flow = analyses.get::<ControlFlow>(function);

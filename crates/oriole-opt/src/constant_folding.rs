@@ -29,8 +29,8 @@
 //! Constants as operands of instructions that have other operands too, and constants that join where control flow does:
 //! `algebraic-simplification` does these. Guarded `ret` and `exit`, `brx.idx`.
 
+use crate::change_log::{Changes, Rerun};
 use crate::copy_propagation::{has_plain_move, is_acceptable};
-use crate::history::{Again, Changes};
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use crate::sparse_map::SparseMap;
@@ -51,7 +51,7 @@ use oriole_syntax::tree::{Guard, Prefix};
 pub(crate) const PASS: Pass = Pass {
     name: "constant-folding",
     summary: "Replace instructions that compute a constant by a move of that constant, and decide branches",
-    action: Action::Again(run, Trigger::Rewrites),
+    action: Action::Incremental(run, Trigger::Rewrites),
 };
 
 /// The most operands of an instruction that is folded.
@@ -67,9 +67,9 @@ fn run(
     editor: &mut Editor<'_>,
     analyses: &mut Analyses,
     context: &mut Context<'_>,
-    again: Again<'_>,
+    rerun: Rerun<'_>,
 ) {
-    again.unless_idle(editor, News::of, |editor| {
+    rerun.unless_idle(editor, Foldable::of, |editor| {
         run_everywhere(editor, analyses, context);
     });
 }
@@ -93,21 +93,21 @@ fn run_everywhere(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mu
 }
 
 /// What of changes to a function may be folded.
-struct News<'function> {
+struct Foldable<'function> {
     function: &'function Function,
 }
 
-impl News<'_> {
+impl Foldable<'_> {
     /// Whether changes may give work.
     fn of(function: &Function, changes: Changes<'_>) -> bool {
-        let news = News { function };
+        let foldable = Foldable { function };
         let mut replaced: BitSet<Value> = BitSet::new();
         changes.entries.iter().any(|change| match *change {
             Change::Inserted(instruction) | Change::Rewritten(instruction) => {
-                news.is_at(instruction)
+                foldable.is_at(instruction)
             }
             Change::Replaced(_, new) => {
-                news.is_constant(new) && replaced.insert(new) && news.is_behind(new)
+                foldable.is_constant(new) && replaced.insert(new) && foldable.is_behind(new)
             }
             _ => false,
         })

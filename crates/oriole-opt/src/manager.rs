@@ -1,7 +1,7 @@
 //! Runs phases over a function, and checks each of them in debug builds.
 
+use crate::change_log::{ChangeLog, Cursor, Kept, Rerun};
 use crate::fuel::Fuel;
-use crate::history::{Again, History, Kept, Moment};
 use crate::hooks::Hooks;
 use crate::knobs::{Knobs, Number};
 use crate::leaf_inlining::Callees;
@@ -76,8 +76,8 @@ pub enum Action {
         Trigger,
     ),
     /// The same for a pass that looked everywhere once and then looks only where changes since may have given it work.
-    Again(
-        fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>, Again<'_>),
+    Incremental(
+        fn(&mut Editor<'_>, &mut Analyses, &mut Context<'_>, Rerun<'_>),
         Trigger,
     ),
     /// Other passes in turn, again and again until a round changes nothing or the limit is reached; then one more.
@@ -129,7 +129,7 @@ impl Pass {
                 Action::Repeat(passes, _, last) => {
                     last.includes(name) || passes.iter().any(|pass| pass.includes(name))
                 }
-                Action::Once(..) | Action::Again(..) | Action::Module(_) => false,
+                Action::Once(..) | Action::Incremental(..) | Action::Module(_) => false,
             }
     }
 }
@@ -209,10 +209,8 @@ pub fn run_batch(
     }
     let plan = Plan::of(phases);
     for runner in &mut batch.runners {
-        runner.is_first = runner.job.context.statistics.phases().is_empty();
         runner.job.context.statistics.expect_phases(phases.len());
         runner.seen = vec![Seen::default(); plan.names.len()];
-        runner.job.function.forget_released();
     }
     let mut active: Vec<usize> = (0..batch.runners.len()).collect();
     for _ in 0..MOST_SWEEPS {
@@ -242,8 +240,6 @@ struct Plan {
 struct Step {
     pass: &'static Pass,
     number: usize,
-    /// The place of its phase in statistics of these phases: each number and pass has one.
-    place: usize,
     parts: Vec<Step>,
     last: Option<Box<Step>>,
 }
@@ -251,18 +247,8 @@ struct Step {
 impl Plan {
     fn of(phases: &[Phase]) -> Plan {
         let mut names = Vec::new();
-        let mut places: Vec<(Option<u16>, usize)> = Vec::new();
-        let mut steps = Vec::with_capacity(phases.len());
-        for phase in phases {
-            let mut step = Step::of(phase.pass, &mut names);
-            let key = (phase.number, step.number);
-            let known = places.iter().position(|&place| place == key);
-            step.place = known.unwrap_or(places.len());
-            if known.is_none() && !phase.pass.is_for_modules() {
-                places.push(key);
-            }
-            steps.push(step);
-        }
+        let steps = phases.iter().map(|phase| Step::of(phase.pass, &mut names));
+        let steps = steps.collect();
         Plan { names, steps }
     }
 }
@@ -284,7 +270,6 @@ impl Step {
         Step {
             pass,
             number,
-            place: 0,
             parts,
             last,
         }
@@ -326,16 +311,12 @@ impl Batch<'_, '_, '_> {
         for &index in active {
             let runner = &mut self.runners[index];
             let context = &mut *runner.job.context;
-            let statistics = PhaseStatistics {
+            context.statistics.add_phase(PhaseStatistics {
                 time: std::mem::take(&mut time),
                 rewrites: context.fuel.spent() - runner.before_phase.0,
                 instructions: context.statistics.instructions() - runner.before_phase.1,
                 ..PhaseStatistics::of(phase)
-            };
-            match runner.is_first {
-                true => context.statistics.add_phase_at(step.place, &statistics),
-                false => context.statistics.add_phase(statistics),
-            }
+            });
             runner.job.function.exchange_formats(self.formats);
             observer(phase, runner.job.function);
             runner.job.function.exchange_formats(self.formats);
@@ -344,7 +325,7 @@ impl Batch<'_, '_, '_> {
 
     fn pass(&mut self, step: &Step, active: &[usize]) {
         match step.pass.action {
-            Action::Once(..) | Action::Again(..) => {
+            Action::Once(..) | Action::Incremental(..) => {
                 for &index in active {
                     self.runners[index].once(step, self.formats);
                 }
@@ -401,8 +382,8 @@ struct Seen {
     /// How many of the changes that give it work had been made when it ended, its own included; nothing if it did not run, or may do
     /// more at once.
     work: Option<u64>,
-    /// Where in the history it last began to look, and ended, if it looked everywhere by then.
-    since: Option<[Moment; 2]>,
+    /// Where in the log it last began to look, and ended, if it looked everywhere by then.
+    since: Option<[Cursor; 2]>,
 }
 
 struct Runner<'batch, 'job, 'run> {
@@ -411,10 +392,8 @@ struct Runner<'batch, 'job, 'run> {
     removals: u64,
     /// Of each pass, by its number.
     seen: Vec<Seen>,
-    history: History,
+    change_log: ChangeLog,
     kept: Kept,
-    /// Whether no phase was counted before.
-    is_first: bool,
     /// How many loads were partial after the last pass; counted in debug builds only.
     partial_loads: usize,
     /// Rewrites made and instructions added before the phase that runs.
@@ -429,9 +408,8 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
             job,
             removals: 0,
             seen: Vec::new(),
-            history: History::default(),
+            change_log: ChangeLog::default(),
             kept: Kept::default(),
-            is_first: false,
             partial_loads: 0,
             before_phase: (0, 0),
             before_round: 0,
@@ -450,7 +428,7 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
     fn is_settled(&self, step: &Step) -> bool {
         let has_seen = |trigger| self.seen[step.number].work == Some(self.work(trigger));
         match step.pass.action {
-            Action::Once(_, trigger) | Action::Again(_, trigger) => has_seen(trigger),
+            Action::Once(_, trigger) | Action::Incremental(_, trigger) => has_seen(trigger),
             Action::Module(_) => true,
             Action::Repeat(..) => {
                 has_seen(Trigger::Changes)
@@ -498,20 +476,20 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
             changes,
         } = &mut *self.job;
         let refused = context.statistics.get(REFUSED);
-        let began = self.history.end();
+        let began = self.change_log.end();
         let mut editor = Editor::new(function);
         let trigger = match step.pass.action {
             Action::Once(run, trigger) => {
                 run(&mut editor, analyses, context);
                 trigger
             }
-            Action::Again(run, trigger) => {
+            Action::Incremental(run, trigger) => {
                 let since = self.seen[step.number].since;
-                let again = Again {
-                    changes: since.map(|since| self.history.since(since)),
+                let rerun = Rerun {
+                    changes: since.map(|since| self.change_log.since(since)),
                     kept: &mut self.kept,
                 };
-                run(&mut editor, analyses, context, again);
+                run(&mut editor, analyses, context, rerun);
                 trigger
             }
             _ => unreachable!("others are made of those that run once"),
@@ -521,11 +499,11 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
         *changes += journal.changes;
         self.removals += journal.removals;
         context.statistics.add_instructions(journal.instructions);
-        self.history.add(&journal, function);
+        self.change_log.add(&journal);
         // What was refused may be allowed, now that other values are gone.
         let is_refused = context.statistics.get(REFUSED) != refused;
         let is_done = !is_refused && context.fuel.is_left();
-        self.seen[step.number].since = is_done.then(|| [began, self.history.end()]);
+        self.seen[step.number].since = is_done.then(|| [began, self.change_log.end()]);
         if journal.changes == 0 || !is_refused {
             self.settle(step.number, trigger);
         }
@@ -564,7 +542,7 @@ mod tests {
     use crate::pipeline::select;
 
     #[test]
-    fn passes_have_one_number_and_phases_one_place() {
+    fn passes_have_one_number() {
         let names = [
             "general-optimize",
             "84",
@@ -574,8 +552,7 @@ mod tests {
             "84",
         ];
         let plan = Plan::of(&select(names).unwrap());
-        let places: Vec<usize> = plan.steps.iter().map(|step| step.place).collect();
-        assert_eq!(places, [0, 1, 2, 3, 2, 1]);
+        assert_eq!(plan.steps.len(), names.len());
         let dead_code = plan.steps[1].number;
         assert_eq!(plan.names[dead_code], "dead-code");
         assert!(

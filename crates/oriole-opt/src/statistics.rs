@@ -57,8 +57,8 @@ pub struct Statistics {
     /// In the order they first rose.
     counters: Vec<(&'static str, u64)>,
     phases: Vec<PhaseStatistics>,
-    /// The phase behind the one that was added to last: they come in the same order for every function.
-    next_phase: usize,
+    /// The phase that was added to last. The next one is mostly the same, for another function, or the one behind it.
+    last_phase: usize,
     instructions: i64,
     is_timed: bool,
 }
@@ -131,29 +131,17 @@ impl Statistics {
         self.counters.reserve(count);
     }
 
-    /// Adds to what a phase did that has this place among the phases, or is the next of them.
-    pub(crate) fn add_phase_at(&mut self, place: usize, phase: &PhaseStatistics) {
-        match self.phases.get_mut(place) {
-            Some(known) => known.add(phase),
-            None => self.phases.push(*phase),
-        }
-        debug_assert!(self.phases[place].is_same(phase), "it has another place");
-    }
-
     /// Adds to what a phase did.
     pub fn add_phase(&mut self, phase: PhaseStatistics) {
-        let index = match self.phases.get(self.next_phase) {
-            Some(next) if next.is_same(&phase) => Some(self.next_phase),
-            _ => self.phases.iter().position(|known| known.is_same(&phase)),
-        };
+        let near = (self.last_phase..self.phases.len()).take(2);
+        let index = near
+            .chain(0..self.phases.len())
+            .find(|&index| self.phases[index].is_same(&phase));
         match index {
             Some(index) => self.phases[index].add(&phase),
             None => self.phases.push(phase),
         }
-        self.next_phase = index.unwrap_or(self.phases.len() - 1) + 1;
-        if self.next_phase == self.phases.len() {
-            self.next_phase = 0;
-        }
+        self.last_phase = index.unwrap_or(self.phases.len() - 1);
     }
 
     /// Instructions added by all passes, less those removed.
@@ -170,12 +158,8 @@ impl Statistics {
         for &(name, count) in &other.counters {
             self.add(name, count);
         }
-        for (index, phase) in other.phases.iter().enumerate() {
-            // Mostly both have the same ones.
-            match self.phases.get_mut(index) {
-                Some(known) if known.is_same(phase) => known.add(phase),
-                _ => self.add_phase(*phase),
-            }
+        for &phase in &other.phases {
+            self.add_phase(phase);
         }
         self.instructions += other.instructions;
     }

@@ -12,7 +12,7 @@ mod variables;
 pub use regions::{Clones, Imported};
 
 use crate::entities::{Block, Format, Instruction, Value};
-use crate::format::{FormatData, ShapeNode, Traits};
+use crate::format::{FormatData, ShapeNode};
 use crate::function::{ConstantData, Definition, Function, ValueData};
 use crate::journal::{Change, Journal};
 use crate::layout::Layout;
@@ -38,6 +38,8 @@ pub struct Editor<'function> {
 impl<'function> Editor<'function> {
     /// Starts to change a function.
     pub fn new(function: &'function mut Function) -> Editor<'function> {
+        // An editor that nobody finished may have left some.
+        function.use_lists.released.clear();
         Editor {
             function,
             replacements: IndexVec::new(),
@@ -473,11 +475,6 @@ impl<'function> Editor<'function> {
         self.note(Change::Removed(instruction, block));
     }
 
-    /// Says that no instruction has these traits any more.
-    pub fn forget_traits(&mut self, traits: Traits) {
-        self.function.traits.remove(traits);
-    }
-
     /// Names a value after a register, or after none.
     pub fn set_name(&mut self, value: Value, name: Option<crate::Register>) {
         self.function.values[value].name = name.into();
@@ -486,8 +483,9 @@ impl<'function> Editor<'function> {
     }
 
     /// Gives the journal.
-    pub fn finish(self) -> Journal {
+    pub fn finish(mut self) -> Journal {
         self.function.edited |= !self.journal.is_empty();
+        self.journal.released = std::mem::take(&mut self.function.use_lists.released);
         self.journal
     }
 }

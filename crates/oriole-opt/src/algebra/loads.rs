@@ -52,7 +52,7 @@ impl Walk<'_, '_, '_> {
         *self.reads.ensure(value, 0) += self.reads[result];
         self.reads[result] = 0;
         self.editor.replace_value(result, value);
-        self.mark_readers(load);
+        self.add_readers(load);
         self.step(load);
         Outcome::Removed
     }
@@ -194,7 +194,7 @@ impl Walk<'_, '_, '_> {
         let format = function.instruction(hidden.producer).format;
         let mut operands = self.resolved_operands(hidden.producer);
         operands[hidden.operand] = Operand::Value(hidden.inner);
-        self.mark_readers(hidden.producer);
+        self.add_readers(hidden.producer);
         self.rewrite(hidden.producer, format, &operands);
         self.step(hidden.producer);
         let address = address_of(self.editor.function().format(instruction));

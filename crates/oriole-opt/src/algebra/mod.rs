@@ -23,7 +23,7 @@
 //! The rules are a table (`rules`), by opcode. One walk in reverse postorder with the known bits of every value seen so far;
 //! each instruction is rewritten until no rule applies, reading operands as they are after the rewrites before it, so chains
 //! simplify in one run. What looks at a value that later lost a reader is visited again. Known bits are kept from one run to the next,
-//! which visits only what changes since may have given work ([`again`]). A rule that looks through an operand's definition applies only if that definition then has no reader
+//! which visits only what changes since may have given work ([`worklist`]). A rule that looks through an operand's definition applies only if that definition then has no reader
 //! left, or if the instruction goes: no rewrite makes the code longer once dead code is removed, nor keeps a register
 //! alive beside the one computed from it, which would cost copies around loops. Products are not moved into other blocks.
 //!
@@ -31,7 +31,6 @@
 //! Sums of more than two terms (`reassociate-and-common`), anything that needs facts from branches, memory.
 
 mod address_chains;
-mod again;
 pub(crate) mod compare;
 mod convert;
 mod fields;
@@ -44,15 +43,15 @@ mod select;
 #[cfg(test)]
 mod tests;
 mod view;
+mod worklist;
 
+use crate::change_log::Rerun;
 use crate::constant_folding::constant_move;
 use crate::copy_propagation::is_acceptable;
-use crate::history::Again;
 use crate::knobs::Switch;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use address_chains::AddressChains;
-use again::Marks;
 use oriole_analysis::{Analyses, ControlFlow, Known, KnownBits, sign_extend};
 use oriole_collections::{BitSet, IndexVec, SmallVec};
 use oriole_ir::{
@@ -63,12 +62,13 @@ use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, build};
 use rules::Rule;
 use std::rc::Rc;
 use view::{Arg, Change, Facts, MAXIMUM_ARGUMENTS, MAXIMUM_READERS, View};
+use worklist::Worklist;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
     name: "algebraic-simplification",
     summary: "Simplify integer arithmetic, logic, comparisons, conversions and addresses",
-    action: Action::Again(run, Trigger::Rewrites),
+    action: Action::Incremental(run, Trigger::Rewrites),
 };
 
 // Settings.
@@ -89,16 +89,16 @@ fn run(
     editor: &mut Editor<'_>,
     analyses: &mut Analyses,
     context: &mut Context<'_>,
-    again: Again<'_>,
+    rerun: Rerun<'_>,
 ) {
     let flow = analyses.get::<ControlFlow>(editor.function());
     let function = editor.function();
-    let kept = again.kept.algebra.take();
-    let marks = match (again.changes, &kept) {
-        (Some(changes), Some(kept)) => Some(Marks::of(function, &flow, changes, kept.in_order)),
+    let kept = rerun.kept.algebra.take();
+    let worklist = match (rerun.changes, &kept) {
+        (Some(changes), Some(kept)) => Some(Worklist::of(function, &flow, changes, kept.in_order)),
         _ => None,
     };
-    let kept = kept.filter(|_| marks.is_some());
+    let kept = kept.filter(|_| worklist.is_some());
     let Kept {
         mut known,
         mut of_values,
@@ -108,8 +108,8 @@ fn run(
         of_values: IndexVec::new(),
         in_order: 0,
     });
-    if marks.as_ref().is_some_and(Marks::are_none) && !cfg!(debug_assertions) {
-        again.kept.algebra = Some(Kept {
+    if worklist.as_ref().is_some_and(Worklist::are_none) && !cfg!(debug_assertions) {
+        rerun.kept.algebra = Some(Kept {
             known,
             of_values,
             in_order: 0,
@@ -137,11 +137,11 @@ fn run(
         loosened: Vec::new(),
         flow: Rc::clone(&flow),
         address_chains: None,
-        marks,
+        worklist,
     };
-    let goes_on = match walk.marks.is_some() {
-        true => walk.go_over_marked(&flow),
-        false => walk.go_over_all(&flow),
+    let goes_on = match walk.worklist.is_some() {
+        true => walk.visit_worklist(&flow),
+        false => walk.visit_all(&flow),
     };
     if !goes_on {
         return;
@@ -151,7 +151,7 @@ fn run(
     if cfg!(debug_assertions) {
         walk.check_reads();
     }
-    again.kept.algebra = Some(Kept {
+    rerun.kept.algebra = Some(Kept {
         known: walk.known,
         of_values: walk.of_values,
         in_order,
@@ -248,7 +248,7 @@ struct Walk<'a, 'f, 'c> {
     /// Sums that only serve addresses, found when first asked for.
     address_chains: Option<AddressChains>,
     /// What is to be visited, if not everything.
-    marks: Option<Marks>,
+    worklist: Option<Worklist>,
 }
 
 impl Walk<'_, '_, '_> {
@@ -263,7 +263,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Visits all instructions. Whether to go on.
-    fn go_over_all(&mut self, flow: &ControlFlow) -> GoOn {
+    fn visit_all(&mut self, flow: &ControlFlow) -> GoOn {
         for &block in flow.reverse_postorder() {
             self.enter(flow, block);
             let mut next = self.editor.function().instructions_of(block).next();
@@ -305,10 +305,10 @@ impl Walk<'_, '_, '_> {
             *self.of_values.ensure(further, Facts::NONE) = maker;
         }
         let is_new = self.known.set(result, known);
-        if let Some(marks) = &mut self.marks
+        if let Some(worklist) = &mut self.worklist
             && is_new
         {
-            marks.spread(function, result);
+            worklist.spread(function, result);
         }
     }
 
@@ -612,7 +612,7 @@ impl Walk<'_, '_, '_> {
         };
         let is_allowed = self.context.allows(self.editor.function(), rewrite);
         if is_allowed {
-            self.mark_readers(instruction);
+            self.add_readers(instruction);
         }
         is_allowed
     }
@@ -623,7 +623,7 @@ impl Walk<'_, '_, '_> {
         match change {
             Change::Value(value) => {
                 if is_acceptable(self.editor.function(), result, value) {
-                    self.mark_guarded(value);
+                    self.add_guarded(value);
                     *self.reads.ensure(value, 0) += self.reads[result];
                     self.reads[result] = 0;
                     self.release_operands(instruction);

@@ -242,7 +242,7 @@ impl Walk<'_, '_, '_> {
         }
         self.release_operands(instruction);
         for (old, new) in replacements {
-            self.mark_guarded(new);
+            self.add_guarded(new);
             self.editor.replace_value(old, new);
         }
         self.editor.remove_instruction(instruction);
@@ -282,7 +282,7 @@ impl Walk<'_, '_, '_> {
         }
         self.release_operands(instruction);
         for (old, new) in std::iter::once((part, value)).chain(low) {
-            self.mark_guarded(new);
+            self.add_guarded(new);
             self.editor.replace_value(old, new);
         }
         self.editor.remove_instruction(instruction);

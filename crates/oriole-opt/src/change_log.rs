@@ -6,29 +6,28 @@ use oriole_ir::{Change, Editor, Function, Journal, Value};
 
 /// All changes to a function since its phases began, in order.
 #[derive(Default)]
-pub(crate) struct History {
+pub(crate) struct ChangeLog {
     entries: Vec<Change>,
     released: Vec<Value>,
 }
 
-impl History {
+impl ChangeLog {
     /// Where the changes end that were made so far.
-    pub fn end(&self) -> Moment {
-        Moment {
+    pub fn end(&self) -> Cursor {
+        Cursor {
             entries: self.entries.len(),
             released: self.released.len(),
         }
     }
 
     /// Adds what a pass did to the function.
-    pub fn add(&mut self, journal: &Journal, function: &mut Function) {
+    pub fn add(&mut self, journal: &Journal) {
         self.entries.extend_from_slice(&journal.entries);
-        self.released.extend_from_slice(function.released());
-        function.forget_released();
+        self.released.extend_from_slice(&journal.released);
     }
 
     /// The changes since a pass began, which ended then.
-    pub fn since(&self, [began, ended]: [Moment; 2]) -> Changes<'_> {
+    pub fn since(&self, [began, ended]: [Cursor; 2]) -> Changes<'_> {
         Changes {
             entries: &self.entries[began.entries..],
             released: &self.released[began.released..],
@@ -38,9 +37,9 @@ impl History {
     }
 }
 
-/// A place in the history of a function.
+/// A place among the changes to a function.
 #[derive(Clone, Copy)]
-pub(crate) struct Moment {
+pub(crate) struct Cursor {
     entries: usize,
     released: usize,
 }
@@ -69,7 +68,7 @@ impl<'run> Changes<'run> {
     }
 }
 
-impl Again<'_> {
+impl Rerun<'_> {
     /// Runs a pass that leaves itself nothing to do over everything, unless it ran before and what others changed since gives it no work
     /// as `has_work` says. Debug builds run it all the same, and see whether that was right.
     pub(crate) fn unless_idle(
@@ -99,7 +98,7 @@ pub(crate) struct Kept {
 }
 
 /// What a pass is given that may have run before.
-pub struct Again<'run> {
+pub struct Rerun<'run> {
     /// The changes since it last began to look, its own included; nothing if it has to look everywhere.
     pub(crate) changes: Option<Changes<'run>>,
     pub(crate) kept: &'run mut Kept,

@@ -12,20 +12,20 @@
 //! Readers of what the last run changed on its way were visited behind it. What it changed is visited again: rules are not tried
 //! once more behind rewrites of operands.
 //!
-//! The marks are gone over in the order in which a run visits everything, and what is done sets marks behind the place where it is done: what
+//! The list is gone over in the order in which a run visits everything, and what is done adds to it behind the place where it is done: what
 //! comes out is the same.
 
 use super::address_chains::sum_of;
 use super::view::{Facts, MAXIMUM_READERS};
 use super::{GoOn, Walk};
-use crate::history::Changes;
+use crate::change_log::Changes;
 use oriole_analysis::ControlFlow;
 use oriole_collections::BitSet;
 use oriole_ir::{Block, Change, Definition, Function, Instruction, Traits, Use, Value};
 use oriole_isa::Opcode;
 
 /// What is to be visited.
-pub(super) struct Marks {
+pub(super) struct Worklist {
     instructions: BitSet<Instruction>,
     /// Blocks whose parameters are to be looked at.
     parameters: BitSet<Block>,
@@ -35,7 +35,7 @@ pub(super) struct Marks {
     has_guarded: bool,
     /// Whether there are accesses to local memory.
     has_local: bool,
-    /// Values whose guarded readers are marked.
+    /// Values whose guarded readers are on the list.
     guarded: BitSet<Value>,
     /// How many of the values are dealt with that lost a reader in this run.
     released: usize,
@@ -50,7 +50,7 @@ enum Interest {
     Further,
 }
 
-/// Values, instructions and blocks from which marks were set, so that each is gone out from once.
+/// Values, instructions and blocks from which the list was filled, so that each is gone out from once.
 struct Origins {
     touched: BitSet<Instruction>,
     replaced: BitSet<Value>,
@@ -60,16 +60,16 @@ struct Origins {
     merged: BitSet<Block>,
 }
 
-impl Marks {
+impl Worklist {
     /// What changes to a function may have given work. The first `in_order` of them were made before their readers were visited.
     pub fn of(
         function: &Function,
         flow: &ControlFlow,
         changes: Changes<'_>,
         in_order: usize,
-    ) -> Marks {
+    ) -> Worklist {
         let (instructions, values) = (function.instruction_bound(), function.values().len());
-        let mut marks = Marks {
+        let mut worklist = Worklist {
             instructions: BitSet::with_domain(instructions),
             parameters: BitSet::with_domain(function.blocks().len()),
             blocks: BitSet::with_domain(function.blocks().len()),
@@ -94,10 +94,10 @@ impl Marks {
                 Change::Inserted(instruction) | Change::Rewritten(instruction)
                     if origins.touched.insert(instruction) =>
                 {
-                    marks.instruction(function, instruction);
-                    marks.operands(function, instruction);
+                    worklist.instruction(function, instruction);
+                    worklist.operands(function, instruction);
                 }
-                Change::Replaced(_, new) => marks.guarded_readers(function, new),
+                Change::Replaced(_, new) => worklist.guarded_readers(function, new),
                 _ => {}
             }
         }
@@ -108,22 +108,22 @@ impl Marks {
                 Change::Inserted(instruction)
                 | Change::Rewritten(instruction)
                 | Change::Moved(instruction) => {
-                    marks.touch(function, &mut origins, instruction);
+                    worklist.touch(function, &mut origins, instruction);
                 }
                 Change::Replaced(_, new) => {
                     if !origins.replaced.insert(new) {
                         continue;
                     }
-                    marks.definition(function, new);
+                    worklist.definition(function, new);
                     for user in function.uses_of(new) {
                         match user {
-                            Use::Instruction(user) => marks.touch(function, &mut origins, user),
-                            Use::Edge(block) => marks.arguments(function, block),
+                            Use::Instruction(user) => worklist.touch(function, &mut origins, user),
+                            Use::Edge(block) => worklist.arguments(function, block),
                         }
                     }
                 }
-                Change::ArgumentsChanged(block) => marks.arguments(function, block),
-                Change::ParametersChanged(block) => marks.parameters(block),
+                Change::ArgumentsChanged(block) => worklist.arguments(function, block),
+                Change::ParametersChanged(block) => worklist.parameters(block),
                 Change::Removed(..)
                 | Change::TerminatorChanged(_)
                 | Change::VariableAdded(_)
@@ -132,7 +132,7 @@ impl Marks {
                 Change::BlocksMerged(block, _) => {
                     is_reshaped = true;
                     if origins.merged.insert(block) {
-                        marks.local_accesses(function, block);
+                        worklist.local_accesses(function, block);
                     }
                 }
                 Change::BlockAdded(_)
@@ -145,14 +145,14 @@ impl Marks {
         if is_reshaped {
             for &block in flow.reverse_postorder() {
                 if !function.blocks()[block].parameters.is_empty() {
-                    marks.parameters(block);
+                    worklist.parameters(block);
                 }
             }
         }
         for &value in changes.released {
-            marks.release(function, &mut origins, value);
+            worklist.release(function, &mut origins, value);
         }
-        marks
+        worklist
     }
 
     /// Whether there is nothing to visit.
@@ -205,7 +205,7 @@ impl Marks {
         }
     }
 
-    /// Marks the accesses to local memory in a block.
+    /// Worklist the accesses to local memory in a block.
     fn local_accesses(&mut self, function: &Function, block: Block) {
         if !self.has_local {
             return;
@@ -260,7 +260,7 @@ impl Marks {
         }
     }
 
-    /// Who may have work now that a value lost a reader. What defines it is marked.
+    /// Who may have work now that a value lost a reader. What defines it is added.
     fn interest(&mut self, function: &Function, value: Value) -> Interest {
         let count = function.use_count(value) as usize;
         let definer = match function.values()[value].definition {
@@ -283,7 +283,7 @@ impl Marks {
         }
     }
 
-    /// Marks the readers of a value.
+    /// Worklist the readers of a value.
     fn readers(&mut self, function: &Function, value: Value) {
         for user in function.uses_of(value) {
             if let Use::Instruction(user) = user {
@@ -292,7 +292,7 @@ impl Marks {
         }
     }
 
-    /// Marks the readers of a value, and theirs.
+    /// Worklist the readers of a value, and theirs.
     fn spread_all(&mut self, function: &Function, origins: &mut Origins, value: Value) {
         if !origins.spread.insert(value) {
             return;
@@ -315,7 +315,7 @@ impl Marks {
         }
     }
 
-    /// Marks the readers of a value of which something else is known now, and theirs.
+    /// Worklist the readers of a value of which something else is known now, and theirs.
     pub fn spread(&mut self, function: &Function, value: Value) {
         for user in function.uses_of(value) {
             match user {
@@ -336,22 +336,22 @@ impl Marks {
 }
 
 impl Walk<'_, '_, '_> {
-    /// Visits what is marked. Whether to go on. Debug builds visit the others too, and see whether there is nothing to do.
-    pub(super) fn go_over_marked(&mut self, flow: &ControlFlow) -> GoOn {
+    /// Visits what is on the list. Whether to go on. Debug builds visit the others too, and see whether there is nothing to do.
+    pub(super) fn visit_worklist(&mut self, flow: &ControlFlow) -> GoOn {
         for &block in flow.reverse_postorder() {
-            let is_marked = |marks: &Marks| marks.blocks.contains(block);
-            if !self.marks.as_ref().is_some_and(is_marked) && !cfg!(debug_assertions) {
+            let is_listed = |worklist: &Worklist| worklist.blocks.contains(block);
+            if !self.worklist.as_ref().is_some_and(is_listed) && !cfg!(debug_assertions) {
                 continue;
             }
             self.join_parameters(flow, block);
             let mut next = self.editor.function().instructions_of(block).next();
             while let Some(instruction) = next {
                 next = self.editor.function().next_instruction(instruction);
-                let Some(marks) = &mut self.marks else {
+                let Some(worklist) = &mut self.worklist else {
                     continue;
                 };
-                let is_marked = marks.instructions.remove(instruction);
-                if !is_marked && !cfg!(debug_assertions) {
+                let is_listed = worklist.instructions.remove(instruction);
+                if !is_listed && !cfg!(debug_assertions) {
                     continue;
                 }
                 let before = self.editor.change_count();
@@ -359,10 +359,10 @@ impl Walk<'_, '_, '_> {
                     return false;
                 }
                 assert!(
-                    is_marked || self.editor.change_count() == before,
+                    is_listed || self.editor.change_count() == before,
                     "a visit does something where nothing gave it work"
                 );
-                self.mark_released(instruction);
+                self.add_released(instruction);
             }
         }
         true
@@ -370,10 +370,10 @@ impl Walk<'_, '_, '_> {
 
     /// Finds again what is known of the parameters of a block, if other arguments come.
     fn join_parameters(&mut self, flow: &ControlFlow, block: Block) {
-        let Some(marks) = &mut self.marks else {
+        let Some(worklist) = &mut self.worklist else {
             return;
         };
-        if !marks.parameters.remove(block) {
+        if !worklist.parameters.remove(block) {
             return;
         }
         let function = self.editor.function();
@@ -382,52 +382,52 @@ impl Walk<'_, '_, '_> {
             if self.known.set(parameter, known) {
                 let scalar_type = function.values()[parameter].scalar_type;
                 self.of_values[parameter] = Facts::of_known(known, scalar_type);
-                marks.spread(function, parameter);
+                worklist.spread(function, parameter);
             }
         }
     }
 
-    /// Marks the readers of what an instruction gives that is about to change.
-    pub(super) fn mark_readers(&mut self, instruction: Instruction) {
-        if let Some(marks) = &mut self.marks {
+    /// Worklist the readers of what an instruction gives that is about to change.
+    pub(super) fn add_readers(&mut self, instruction: Instruction) {
+        if let Some(worklist) = &mut self.worklist {
             let function = self.editor.function();
             for result in function.results(instruction) {
-                marks.spread(function, result);
+                worklist.spread(function, result);
             }
         }
     }
 
-    /// Marks what may keep a value under a guard that is about to get readers.
-    pub(super) fn mark_guarded(&mut self, value: Value) {
-        if let Some(marks) = &mut self.marks {
-            marks.guarded_readers(self.editor.function(), value);
+    /// Worklist what may keep a value under a guard that is about to get readers.
+    pub(super) fn add_guarded(&mut self, value: Value) {
+        if let Some(worklist) = &mut self.worklist {
+            worklist.guarded_readers(self.editor.function(), value);
         }
     }
 
-    /// Marks what looks at values that lost a reader, or got another one, when an instruction was visited.
-    fn mark_released(&mut self, instruction: Instruction) {
-        let Some(marks) = &mut self.marks else {
+    /// Worklist what looks at values that lost a reader, or got another one, when an instruction was visited.
+    fn add_released(&mut self, instruction: Instruction) {
+        let Some(worklist) = &mut self.worklist else {
             return;
         };
         let function = self.editor.function();
         let released = function.released();
-        if released.len() == marks.released {
+        if released.len() == worklist.released {
             return;
         }
-        for &value in &released[marks.released..] {
-            match marks.interest(function, value) {
+        for &value in &released[worklist.released..] {
+            match worklist.interest(function, value) {
                 Interest::None => {}
-                Interest::Readers => marks.readers(function, value),
+                Interest::Readers => worklist.readers(function, value),
                 Interest::Further => {
                     if function.use_count(value) as usize <= MAXIMUM_READERS {
-                        marks.spread(function, value);
+                        worklist.spread(function, value);
                     }
                 }
             }
         }
-        marks.released = released.len();
+        worklist.released = released.len();
         if function.block_of(instruction).is_some() {
-            marks.operands(function, instruction);
+            worklist.operands(function, instruction);
         }
     }
 }
