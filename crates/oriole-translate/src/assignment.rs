@@ -643,11 +643,13 @@ impl Assigner<'_> {
                 {
                     continue;
                 }
-                // The copy comes before the instruction: it must not overwrite what the instruction reads.
+                // The copy comes before the instruction: it must not overwrite what the instruction reads, unless that may be
+                // anything.
                 let register = self.assignment.register(result);
-                let reads_it = function
-                    .uses(instruction)
-                    .any(|value| self.assignment.register(value) == register);
+                let reads_it = function.uses(instruction).any(|value| {
+                    function.values()[value].definition != Definition::Undefined
+                        && self.assignment.register(value) == register
+                });
                 if reads_it {
                     let moved = self.fresh_like(register);
                     self.assignment.registers[result] = PackedOption::some(moved);

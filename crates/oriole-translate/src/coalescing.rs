@@ -207,14 +207,8 @@ pub(crate) fn share(
         }
         best = other;
     }
-    name(
-        function,
-        defined,
-        uses.counts,
-        &candidates,
-        best.groups,
-        free,
-    )
+    let names = problem.names(&mut best.groups, defined, uses.counts);
+    fill(function, defined, &candidates, best.groups, names, free)
 }
 
 /// Which values should share registers, and where they are live.
@@ -580,36 +574,96 @@ fn preferences(
     preferences
 }
 
-/// Names the groups: homes first, by how much their values are used.
-fn name(
-    function: &Function,
-    defined: &[Value],
-    use_counts: &IndexVec<Value, u32>,
-    candidates: &Candidates,
-    mut groups: Groups,
-    free: &mut FreeRegisters,
-) -> Sharing {
-    let mut occupied: DenseMap<Register, SegmentSet> = DenseMap::new();
-    let mut names: IndexVec<Candidate, PackedOption<Register>> =
-        IndexVec::from_elem(PackedOption::none(), candidates.values.len());
-    for Preference { leader, home, .. } in
-        preferences(function, defined, use_counts, candidates, &mut groups)
-    {
-        if names[leader].is_some() {
-            continue;
+/// The registers of groups, by their leaders, as far as they have one.
+type Names = IndexVec<Candidate, PackedOption<Register>>;
+
+impl Problem<'_> {
+    /// Names the groups after homes, by how much their values are used.
+    fn names(
+        &self,
+        groups: &mut Groups,
+        defined: &[Value],
+        use_counts: &IndexVec<Value, u32>,
+    ) -> Names {
+        let Problem {
+            function,
+            candidates,
+            ..
+        } = *self;
+        let apart = self.apart(groups);
+        let mut occupied: DenseMap<Register, SegmentSet> = DenseMap::new();
+        let mut names: Names = IndexVec::from_elem(PackedOption::none(), candidates.values.len());
+        for Preference { leader, home, .. } in
+            preferences(function, defined, use_counts, candidates, groups)
+        {
+            let is_taken = |other: &Candidate| names[*other].expand() == Some(home);
+            if names[leader].is_some()
+                || apart
+                    .get(&leader)
+                    .is_some_and(|others| others.iter().any(is_taken))
+            {
+                continue;
+            }
+            let mine = groups.segments[leader]
+                .as_ref()
+                .expect("leaders have segments");
+            match occupied.get_mut(&home) {
+                Some(taken) if !taken.is_disjoint_from(mine) => continue,
+                Some(taken) => taken.absorb(mine.clone()),
+                None => {
+                    occupied.insert(home, mine.clone());
+                }
+            }
+            names[leader] = PackedOption::some(home);
         }
-        let mine = groups.segments[leader]
-            .as_ref()
-            .expect("leaders have segments");
-        match occupied.get_mut(&home) {
-            Some(taken) if !taken.is_disjoint_from(mine) => continue,
-            Some(taken) => taken.absorb(mine.clone()),
-            None => {
-                occupied.insert(home, mine.clone());
+        names
+    }
+
+    /// Groups that no register may be shared by, though they are never live at the same time, by their leaders: one of a guarded result
+    /// that does not share a register with what it keeps, and one that the instruction reads. What is kept is copied to the result's
+    /// register before the instruction, and would overwrite it.
+    fn apart(&self, groups: &mut Groups) -> DenseMap<Candidate, SmallVec<[Candidate; 2]>> {
+        let Problem {
+            function,
+            candidates,
+            ..
+        } = *self;
+        let mut apart: DenseMap<Candidate, SmallVec<[Candidate; 2]>> = DenseMap::new();
+        let mut leader = |value| {
+            let candidate = candidates.candidate(value);
+            candidate.map(|candidate| groups.leaders.find(candidate))
+        };
+        for &(_, instruction) in self.tied {
+            let kept = function.otherwise(instruction);
+            for (result, kept) in function.results(instruction).zip(kept) {
+                let kept = kept.value().filter(|&kept| is_defined(function, kept));
+                let (Some(kept), Some(own)) = (kept, leader(result)) else {
+                    continue;
+                };
+                if leader(kept) == Some(own) {
+                    continue;
+                }
+                for read in function.uses(instruction).filter_map(&mut leader) {
+                    if read != own {
+                        apart.get_or_default(own).push(read);
+                        apart.get_or_default(read).push(own);
+                    }
+                }
             }
         }
-        names[leader] = PackedOption::some(home);
+        apart
     }
+}
+
+/// Gives each value the register of its group, or a new one where that has none.
+fn fill(
+    function: &Function,
+    defined: &[Value],
+    candidates: &Candidates,
+    mut groups: Groups,
+    mut names: Names,
+    free: &mut FreeRegisters,
+) -> Sharing {
     let mut new_registers = Vec::new();
     let mut fresh = |value: Value| {
         let scalar_type = function.values()[value].scalar_type;
