@@ -13,7 +13,6 @@ use crate::statistics::{PhaseStatistics, Statistics};
 use oriole_analysis::Analyses;
 use oriole_analysis::ptxas_hazards::partial_loads::partial_loads;
 use oriole_ir::{Editor, Environment, Formats, Function, verify};
-use std::time::Duration;
 
 /// What a pass may consult and must report to.
 #[derive(Debug)]
@@ -159,7 +158,7 @@ pub fn run(
     analyses: &mut Analyses,
     phases: &[Phase],
     context: &mut Context<'_>,
-    observer: &mut Observer<'_>,
+    observer: Option<&mut Observer<'_>>,
 ) -> u64 {
     let mut formats = Formats::new();
     function.exchange_formats(&mut formats);
@@ -194,7 +193,7 @@ pub fn run_batch(
     jobs: &mut [Job<'_, '_>],
     formats: &mut Formats,
     phases: &[Phase],
-    observer: &mut Observer<'_>,
+    mut observer: Option<&mut Observer<'_>>,
 ) {
     let mut batch = Batch {
         runners: jobs.iter_mut().map(Runner::new).collect(),
@@ -207,25 +206,34 @@ pub fn run_batch(
             runner.job.function.exchange_formats(batch.formats);
         }
     }
-    let plan = Plan::of(phases);
+    let phases: Vec<&Phase> = phases
+        .iter()
+        .filter(|phase| !phase.pass.is_for_modules())
+        .collect();
+    let plan = Plan::of(&phases);
     for runner in &mut batch.runners {
-        runner.job.context.statistics.expect_phases(phases.len());
         runner.seen = vec![Seen::default(); plan.names.len()];
+        runner.phases.clone_from(&plan.phases);
     }
     let mut active: Vec<usize> = (0..batch.runners.len()).collect();
     for _ in 0..MOST_SWEEPS {
         if active.is_empty() {
             break;
         }
-        for (phase, step) in phases.iter().zip(&plan.steps) {
-            if !phase.pass.is_for_modules() {
-                batch.phase(phase, step, &active, observer);
+        for ((phase, step), &place) in phases.iter().zip(&plan.steps).zip(&plan.places) {
+            batch.phase(step, place, &active);
+            if let Some(observer) = &mut observer {
+                batch.show(phase, &active, observer);
             }
         }
         active.retain(|&index| {
             let runner = &batch.runners[index];
             !plan.steps.iter().all(|step| runner.is_settled(step))
         });
+    }
+    for runner in batch.runners {
+        let statistics = &mut *runner.job.context.statistics;
+        statistics.add_phases(&runner.phases);
     }
 }
 
@@ -234,6 +242,10 @@ struct Plan {
     /// The names of the passes, by their numbers.
     names: Vec<&'static str>,
     steps: Vec<Step>,
+    /// The phases over functions, each of them once.
+    phases: Vec<PhaseStatistics>,
+    /// Of each phase its place among those.
+    places: Vec<usize>,
 }
 
 /// A pass and its number; of one that repeats others, those, and the last one.
@@ -245,11 +257,25 @@ struct Step {
 }
 
 impl Plan {
-    fn of(phases: &[Phase]) -> Plan {
+    fn of(phases: &[&Phase]) -> Plan {
         let mut names = Vec::new();
         let steps = phases.iter().map(|phase| Step::of(phase.pass, &mut names));
         let steps = steps.collect();
-        Plan { names, steps }
+        let mut distinct: Vec<PhaseStatistics> = Vec::new();
+        let mut places = Vec::with_capacity(phases.len());
+        for phase in phases.iter().map(|&phase| PhaseStatistics::of(phase)) {
+            let known = distinct.iter().position(|known| known.is_same(&phase));
+            places.push(known.unwrap_or(distinct.len()));
+            if known.is_none() {
+                distinct.push(phase);
+            }
+        }
+        Plan {
+            names,
+            steps,
+            phases: distinct,
+            places,
+        }
     }
 }
 
@@ -296,30 +322,34 @@ struct Batch<'batch, 'job, 'run> {
 }
 
 impl Batch<'_, '_, '_> {
-    /// Runs a phase over the functions with these indices.
-    fn phase(&mut self, phase: &Phase, step: &Step, active: &[usize], observer: &mut Observer<'_>) {
-        for &index in active {
-            let context = &self.runners[index].job.context;
-            self.runners[index].before_phase =
-                (context.fuel.spent(), context.statistics.instructions());
-        }
-        // The first of the functions is told how long all of them took: times are of interest for all together.
-        let first = &self.runners[active[0]].job.context.statistics;
-        let clock = first.clock();
-        self.pass(step, active);
-        let mut time = clock.map_or(Duration::ZERO, |clock| clock.elapsed());
+    /// Runs the phase at a place over the functions with these indices.
+    fn phase(&mut self, step: &Step, place: usize, active: &[usize]) {
         for &index in active {
             let runner = &mut self.runners[index];
-            let context = &mut *runner.job.context;
-            context.statistics.add_phase(PhaseStatistics {
-                time: std::mem::take(&mut time),
-                rewrites: context.fuel.spent() - runner.before_phase.0,
-                instructions: context.statistics.instructions() - runner.before_phase.1,
-                ..PhaseStatistics::of(phase)
-            });
-            runner.job.function.exchange_formats(self.formats);
-            observer(phase, runner.job.function);
-            runner.job.function.exchange_formats(self.formats);
+            runner.before_phase = (runner.job.context.fuel.spent(), runner.instructions);
+        }
+        // The first of the functions is told how long all of them took: times are of interest for all together.
+        let clock = self.runners[active[0]].job.context.statistics.clock();
+        self.pass(step, active);
+        if let Some(clock) = clock {
+            self.runners[active[0]].phases[place].time += clock.elapsed();
+        }
+        for &index in active {
+            let runner = &mut self.runners[index];
+            let (rewrites, instructions) = runner.before_phase;
+            let phase = &mut runner.phases[place];
+            phase.rewrites += runner.job.context.fuel.spent() - rewrites;
+            phase.instructions += runner.instructions - instructions;
+        }
+    }
+
+    /// Shows the observer each function behind a phase.
+    fn show(&mut self, phase: &Phase, active: &[usize], observer: &mut Observer<'_>) {
+        for &index in active {
+            let function = &mut *self.runners[index].job.function;
+            function.exchange_formats(self.formats);
+            observer(phase, function);
+            function.exchange_formats(self.formats);
         }
     }
 
@@ -396,6 +426,10 @@ struct Runner<'batch, 'job, 'run> {
     kept: Kept,
     /// How many loads were partial after the last pass; counted in debug builds only.
     partial_loads: usize,
+    /// Instructions added, less those removed.
+    instructions: i64,
+    /// What each phase did, by its place.
+    phases: Vec<PhaseStatistics>,
     /// Rewrites made and instructions added before the phase that runs.
     before_phase: (u64, i64),
     /// Rewrites made before the round that runs.
@@ -411,6 +445,8 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
             change_log: ChangeLog::default(),
             kept: Kept::default(),
             partial_loads: 0,
+            instructions: 0,
+            phases: Vec::new(),
             before_phase: (0, 0),
             before_round: 0,
         }
@@ -498,7 +534,7 @@ impl<'batch, 'job, 'run> Runner<'batch, 'job, 'run> {
         analyses.update(function, &journal);
         *changes += journal.changes;
         self.removals += journal.removals;
-        context.statistics.add_instructions(journal.instructions);
+        self.instructions += journal.instructions;
         self.change_log.add(&journal);
         // What was refused may be allowed, now that other values are gone.
         let is_refused = context.statistics.get(REFUSED) != refused;
@@ -551,8 +587,10 @@ mod tests {
             "dead-code",
             "84",
         ];
-        let plan = Plan::of(&select(names).unwrap());
+        let phases = select(names).unwrap();
+        let plan = Plan::of(&phases.iter().collect::<Vec<_>>());
         assert_eq!(plan.steps.len(), names.len());
+        assert_eq!(plan.places, [0, 1, 2, 3, 2, 1]);
         let dead_code = plan.steps[1].number;
         assert_eq!(plan.names[dead_code], "dead-code");
         assert!(

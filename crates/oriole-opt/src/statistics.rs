@@ -35,7 +35,7 @@ impl PhaseStatistics {
 impl PhaseStatistics {
     /// Whether this is about the same phase as another.
     #[inline]
-    fn is_same(&self, other: &PhaseStatistics) -> bool {
+    pub(crate) fn is_same(&self, other: &PhaseStatistics) -> bool {
         // A name mostly comes from one place, and is the same text in memory.
         self.number == other.number
             && (std::ptr::eq(self.pass, other.pass) || self.pass == other.pass)
@@ -57,9 +57,6 @@ pub struct Statistics {
     /// In the order they first rose.
     counters: Vec<(&'static str, u64)>,
     phases: Vec<PhaseStatistics>,
-    /// The phase that was added to last. The next one is mostly the same, for another function, or the one behind it.
-    last_phase: usize,
-    instructions: i64,
     is_timed: bool,
 }
 
@@ -125,32 +122,26 @@ impl Statistics {
         &self.phases
     }
 
-    /// Makes room for so many phases, and counters for them.
-    pub(crate) fn expect_phases(&mut self, count: usize) {
-        self.phases.reserve(count);
-        self.counters.reserve(count);
-    }
-
     /// Adds to what a phase did.
     pub fn add_phase(&mut self, phase: PhaseStatistics) {
-        let near = (self.last_phase..self.phases.len()).take(2);
-        let index = near
-            .chain(0..self.phases.len())
-            .find(|&index| self.phases[index].is_same(&phase));
-        match index {
-            Some(index) => self.phases[index].add(&phase),
+        match self.phases.iter_mut().find(|known| known.is_same(&phase)) {
+            Some(known) => known.add(&phase),
             None => self.phases.push(phase),
         }
-        self.last_phase = index.unwrap_or(self.phases.len() - 1);
     }
 
-    /// Instructions added by all passes, less those removed.
-    pub fn instructions(&self) -> i64 {
-        self.instructions
-    }
-
-    pub(crate) fn add_instructions(&mut self, added: i64) {
-        self.instructions += added;
+    /// Adds to what phases did of which no two are the same. Mostly they are those known so far, in the same order, or the first ones.
+    pub(crate) fn add_phases(&mut self, phases: &[PhaseStatistics]) {
+        if self.phases.is_empty() {
+            self.phases.extend_from_slice(phases);
+            return;
+        }
+        for (place, phase) in phases.iter().enumerate() {
+            match self.phases.get_mut(place) {
+                Some(known) if known.is_same(phase) => known.add(phase),
+                _ => self.add_phase(*phase),
+            }
+        }
     }
 
     /// Adds all of another set.
@@ -158,10 +149,7 @@ impl Statistics {
         for &(name, count) in &other.counters {
             self.add(name, count);
         }
-        for &phase in &other.phases {
-            self.add_phase(phase);
-        }
-        self.instructions += other.instructions;
+        self.add_phases(&other.phases);
     }
 }
 

@@ -627,13 +627,15 @@ impl Worker<'_, '_> {
                 changes: 0,
             })
             .collect();
-        let (module, observer) = (&*self.module, &mut self.observer);
-        let mut observer = |phase: &Phase, function: &Function| {
-            if let Some(observer) = observer {
-                observer(module, phase, function);
-            }
-        };
-        oriole_opt::run_batch(&mut jobs, &mut self.formats, phases, &mut observer);
+        let module = &*self.module;
+        let mut observer = self
+            .observer
+            .as_mut()
+            .map(|observer| |phase: &Phase, function: &Function| observer(module, phase, function));
+        let observer = observer
+            .as_mut()
+            .map(|observer| observer as &mut oriole_opt::Observer<'_>);
+        oriole_opt::run_batch(&mut jobs, &mut self.formats, phases, observer);
         let changes: Vec<u64> = jobs.into_iter().map(|job| job.changes).collect();
         for ((done, changes), work) in all.iter_mut().zip(changes).zip(&mut *works) {
             done.changes = changes;

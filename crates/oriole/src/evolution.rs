@@ -287,7 +287,7 @@ fn run_passes(function: &mut Function, analyses: &mut Analyses, passes: &[&str])
         environment,
         callees: &Callees::default(),
     };
-    oriole_opt::run(function, analyses, &phases, &mut context, &mut |_, _| {});
+    oriole_opt::run(function, analyses, &phases, &mut context, None);
 }
 
 /// The loops of a function whose local variables are values, outer before inner.

@@ -527,7 +527,7 @@ fn run_passes(
             &mut oriole_analysis::Analyses::new(),
             &options.phases,
             &mut context,
-            &mut |_, _| {},
+            None,
         );
     }
     let remarks = remarks.iter().map(|remark| {

@@ -365,13 +365,7 @@ fn simplify(function: &mut Function, passes: &[&str]) -> Statistics {
         callees: &crate::Callees::default(),
     };
     let phases = select(passes.iter().copied()).expect("passes");
-    run(
-        function,
-        &mut Analyses::new(),
-        &phases,
-        &mut context,
-        &mut |_, _| {},
-    );
+    run(function, &mut Analyses::new(), &phases, &mut context, None);
     statistics
 }
 
