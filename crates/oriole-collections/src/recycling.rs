@@ -69,14 +69,19 @@ fn class_for(layout: Layout) -> Option<usize> {
     is_small.then(|| class_of(layout.size()))
 }
 
-/// How many blocks of a class are handed on at once: some kilobytes of them.
-#[inline]
-const fn batch_of(class: usize) -> u32 {
-    match (8 << 10) / size_of_class(class) {
-        0 | 1 => 2,
-        many => many as u32,
+/// How many blocks of each class are handed on at once: some kilobytes of them.
+static BATCHES: [u32; CLASSES] = {
+    let mut batches = [0; CLASSES];
+    let mut class = 0;
+    while class < CLASSES {
+        batches[class] = match (8 << 10) / size_of_class(class) {
+            0 | 1 => 2,
+            many => many as u32,
+        };
+        class += 1;
     }
-}
+    batches
+};
 
 /// A block that is free: its first bytes say which is the next.
 struct Free {
@@ -179,7 +184,7 @@ impl Kept {
             return self.cut(size_of_class(class));
         }
         magazine.first.set(batch);
-        magazine.count.set(batch_of(class));
+        magazine.count.set(BATCHES[class]);
         self.take(class)
     }
 
@@ -188,23 +193,27 @@ impl Kept {
     #[inline]
     unsafe fn put(&self, class: usize, block: *mut u8) {
         let magazine = &self.magazines[class];
-        if magazine.count.get() == batch_of(class) {
-            let spare = magazine.spare.replace(magazine.first.replace(null_mut()));
-            magazine.count.set(0);
-            if !spare.is_null() {
-                // SAFETY: a spare is a whole batch, and nobody has it now.
-                unsafe { hand_on(class, spare) };
-            }
+        if magazine.count.get() == BATCHES[class] {
+            self.set_aside(class);
         }
         let block: *mut Free = block.cast();
-        let free = Free {
-            next: magazine.first.get(),
-            next_batch: null_mut(),
-        };
-        // SAFETY: every class has room for it, and every block is aligned for it.
-        unsafe { block.write(free) };
+        // SAFETY: every class has room for what a free block says, and every block is aligned for it. Which batch is next is
+        // written when it is handed on.
+        unsafe { (&raw mut (*block).next).write(magazine.first.get()) };
         magazine.first.set(block);
         magazine.count.set(magazine.count.get() + 1);
+    }
+
+    /// Makes the batch on the list the spare one, and hands on what that was.
+    #[cold]
+    fn set_aside(&self, class: usize) {
+        let magazine = &self.magazines[class];
+        let spare = magazine.spare.replace(magazine.first.replace(null_mut()));
+        magazine.count.set(0);
+        if !spare.is_null() {
+            // SAFETY: a spare is a whole batch, and nobody has it now.
+            unsafe { hand_on(class, spare) };
+        }
     }
 
     /// A block that was never used, or nothing if the system has no memory left.
