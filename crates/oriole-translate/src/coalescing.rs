@@ -20,9 +20,9 @@
 
 use crate::assignment::FreeRegisters;
 use crate::candidates::{Candidate, Candidates};
-use crate::copy_placement::{Placement, Placer};
+use crate::copy_placement::{LiveCandidates, Placement, Placer};
 use crate::parallel_copy::Copy;
-use oriole_analysis::liveness::{LiveIntervals, Segment};
+use oriole_analysis::liveness::{LiveIntervals, LiveSets, Segment};
 use oriole_analysis::{ControlFlow, Loops};
 use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec, UnionFind};
 use oriole_ir::{Block, Definition, Function, Instruction, Register, Value};
@@ -30,19 +30,22 @@ use oriole_isa::{ScalarType, ptxas};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// SegmentSet of slots, sorted and disjoint.
+/// Segments of slots, sorted and disjoint.
 #[derive(Clone, Debug)]
-enum SegmentSet {
-    List(SmallVec<[(u32, u32); 2]>),
+enum SegmentSet<'a> {
+    /// Those of one value.
+    One(&'a [Segment]),
+    List(SmallVec<[(u32, u32); 4]>),
     Tree(BTreeMap<u32, u32>),
 }
 
 /// Lists longer than this are kept as trees.
 const LONGEST_LIST: usize = 32;
 
-impl SegmentSet {
+impl SegmentSet<'_> {
     fn len(&self) -> usize {
         match self {
+            SegmentSet::One(segments) => segments.len(),
             SegmentSet::List(list) => list.len(),
             SegmentSet::Tree(tree) => tree.len(),
         }
@@ -50,6 +53,11 @@ impl SegmentSet {
 
     fn meets(&self, start: u32, end: u32) -> bool {
         match self {
+            SegmentSet::One(segments) => {
+                let behind = segments.partition_point(|segment| segment.end.bits() <= start);
+                let next = segments.get(behind);
+                next.is_some_and(|next| next.start.bits() < end)
+            }
             SegmentSet::List(list) => {
                 let behind = list.partition_point(|&(_, other_end)| other_end <= start);
                 list.get(behind).is_some_and(|&(other, _)| other < end)
@@ -62,6 +70,9 @@ impl SegmentSet {
     }
 
     fn insert(&mut self, start: u32, end: u32) {
+        if let SegmentSet::One(segments) = self {
+            *self = SegmentSet::List(segments.iter().map(bits).collect());
+        }
         match self {
             SegmentSet::List(list) if list.len() < LONGEST_LIST => {
                 let at = list.partition_point(|&(other, _)| other < start);
@@ -75,12 +86,17 @@ impl SegmentSet {
             SegmentSet::Tree(tree) => {
                 tree.insert(start, end);
             }
+            SegmentSet::One(_) => unreachable!("it is a list now"),
         }
     }
 
     /// Calls `found` for each segment until it says to stop; whether it never did.
     fn all(&self, mut found: impl FnMut(u32, u32) -> bool) -> bool {
         match self {
+            SegmentSet::One(segments) => {
+                let mut segments = segments.iter().map(bits);
+                segments.all(|(start, end)| found(start, end))
+            }
             SegmentSet::List(list) => list.iter().all(|&(start, end)| found(start, end)),
             SegmentSet::Tree(tree) => tree.iter().all(|(&start, &end)| found(start, end)),
         }
@@ -95,7 +111,7 @@ impl SegmentSet {
         small.all(|start, end| !large.meets(start, end))
     }
 
-    fn absorb(&mut self, mut other: SegmentSet) {
+    fn absorb(&mut self, mut other: Self) {
         if other.len() > self.len() {
             std::mem::swap(self, &mut other);
         }
@@ -104,6 +120,11 @@ impl SegmentSet {
             true
         });
     }
+}
+
+/// Where a segment starts and ends.
+fn bits(segment: &Segment) -> (u32, u32) {
+    (segment.start.bits(), segment.end.bits())
 }
 
 /// What a copy costs.
@@ -140,6 +161,10 @@ pub(crate) struct Sharing {
     pub registers: IndexVec<Value, PackedOption<Register>>,
     /// The types of new registers.
     pub new_registers: Vec<ScalarType>,
+    /// What is live at the start of each block, of those values that compete for registers.
+    pub live: LiveSets,
+    /// These values.
+    pub candidates: IndexVec<Candidate, Value>,
 }
 
 /// Gives registers to `defined`, the values defined where control gets, in order. `tied` are the instructions that keep
@@ -207,14 +232,20 @@ pub(crate) fn share(
         }
         best = other;
     }
-    name(
+    let (registers, new_registers) = name(
         function,
         defined,
         uses.counts,
         &candidates,
         best.groups,
         free,
-    )
+    );
+    Sharing {
+        registers,
+        new_registers,
+        live: problem.intervals.into_sets(),
+        candidates: candidates.values,
+    }
 }
 
 /// Which values should share registers, and where they are live.
@@ -227,15 +258,15 @@ struct Problem<'a> {
 }
 
 /// Who shares a register.
-struct Solution {
+struct Solution<'a> {
     /// What copies are left, with blocks for them.
     cost: u64,
-    groups: Groups,
+    groups: Groups<'a>,
     /// Results that cannot stay in their groups: what they keep has to be copied to a register that the instruction reads.
     displaced: Vec<Value>,
 }
 
-impl Solution {
+impl Solution<'_> {
     /// A number for each candidate, the same for those that end up in one register.
     fn partition(&mut self, candidates: &Candidates<'_>) -> IndexVec<Candidate, u32> {
         let leaders = &mut self.groups.leaders;
@@ -287,11 +318,10 @@ impl Problem<'_> {
     }
 
     /// Grants affinities, given by their numbers, in this order.
-    fn solve(&self, order: &[u32], placer: &mut Placer<'_>) -> Solution {
+    fn solve(&self, order: &[u32], placer: &mut Placer<'_>) -> Solution<'_> {
         let segments = self.candidates.values.keys().map(|candidate| {
-            let segments = self.intervals.segments(candidate.as_u32()).iter();
-            let segments = segments.map(|segment| (segment.start.bits(), segment.end.bits()));
-            Some(SegmentSet::List(segments.collect()))
+            let segments = self.intervals.segments(candidate.as_u32());
+            Some(SegmentSet::One(segments))
         });
         let mut groups = Groups {
             leaders: UnionFind::with_domain(self.candidates.values.len()),
@@ -357,13 +387,13 @@ fn overlap(mut one: &[Segment], mut other: &[Segment]) -> bool {
     false
 }
 
-struct Groups {
+struct Groups<'a> {
     leaders: UnionFind<Candidate>,
     /// Of each leader.
-    segments: IndexVec<Candidate, Option<SegmentSet>>,
+    segments: IndexVec<Candidate, Option<SegmentSet<'a>>>,
 }
 
-impl Groups {
+impl Groups<'_> {
     fn join(&mut self, function: &Function, candidates: &Candidates, one: Value, other: Value) {
         let home_of = |value: Value| function.values()[value].name;
         let at_home_together = home_of(one) == home_of(other);
@@ -396,7 +426,7 @@ impl Groups {
 impl Problem<'_> {
     /// What the copies that are left cost, and the blocks that some of them need; and the results that have to leave their
     /// groups.
-    fn cost(&self, groups: &mut Groups, placer: &mut Placer<'_>) -> (u64, Vec<Value>) {
+    fn cost(&self, groups: &mut Groups<'_>, placer: &mut Placer<'_>) -> (u64, Vec<Value>) {
         let Problem {
             function,
             candidates,
@@ -417,6 +447,10 @@ impl Problem<'_> {
             candidate.map_or(others, |candidate| {
                 Register::from_index(leaders[candidate].index())
             })
+        };
+        let live = LiveCandidates {
+            sets: self.intervals.sets(),
+            values: &candidates.values,
         };
         let mut cost = 0;
         let mut granted: DenseMap<Value, u64> = DenseMap::new();
@@ -439,7 +473,8 @@ impl Problem<'_> {
             }
             let mut here = COPY_COST * copies.len() as u64;
             if let Some((block, edge)) = affinities[0].edge
-                && placer.place(block, edge as usize, &copies, &register) == Placement::NewBlock
+                && placer.place(block, edge as usize, &copies, live, &register)
+                    == Placement::NewBlock
             {
                 here += BLOCK_COST;
             }
@@ -554,7 +589,7 @@ fn preferences(
     defined: &[Value],
     use_counts: &IndexVec<Value, u32>,
     candidates: &Candidates,
-    groups: &mut Groups,
+    groups: &mut Groups<'_>,
 ) -> Vec<Preference> {
     let mut preferences: Vec<Preference> = Vec::with_capacity(candidates.values.len());
     for &value in defined {
@@ -580,15 +615,15 @@ fn preferences(
     preferences
 }
 
-/// Names the groups: homes first, by how much their values are used.
+/// Names the groups: homes first, by how much their values are used. Gives the registers of all values, and the types of new ones.
 fn name(
     function: &Function,
     defined: &[Value],
     use_counts: &IndexVec<Value, u32>,
     candidates: &Candidates,
-    mut groups: Groups,
+    mut groups: Groups<'_>,
     free: &mut FreeRegisters,
-) -> Sharing {
+) -> (IndexVec<Value, PackedOption<Register>>, Vec<ScalarType>) {
     let mut occupied: DenseMap<Register, SegmentSet> = DenseMap::new();
     let mut names: IndexVec<Candidate, PackedOption<Register>> =
         IndexVec::from_elem(PackedOption::none(), candidates.values.len());
@@ -637,8 +672,5 @@ fn name(
             },
         };
     }
-    Sharing {
-        registers,
-        new_registers,
-    }
+    (registers, new_registers)
 }

@@ -12,15 +12,17 @@
 //!
 //! ## Soundness
 //! Copies of an edge may be made before a branch that has another way out if nothing on that way needs what they overwrite:
-//! neither the branch itself, nor an argument of the other edge, nor a value that is live where that one leads.
+//! neither the branch itself, nor an argument of the other edge, nor a value that is live where that one leads. Only values that
+//! compete for registers are looked at there: what no copy concerns is in a register that no copy writes.
 //!
 //! ## Why
 //! `ptxas` takes a block of copies before a loop's header for a way into the loop: it peels the first iteration, and does not
 //! unroll. Copies in the latch cost nothing once it has renamed registers.
 
+use crate::candidates::Candidate;
 use crate::parallel_copy::Copy;
 use oriole_analysis::ControlFlow;
-use oriole_analysis::liveness::{LiveSets, Values};
+use oriole_analysis::liveness::LiveSets;
 use oriole_collections::IndexVec;
 use oriole_ir::{Block, Definition, Function, Instruction, Operand, Register, Value};
 
@@ -47,16 +49,17 @@ const LIVE_BUDGET_PER_VALUE: usize = 16;
 pub(crate) struct Placer<'a> {
     function: &'a Function,
     flow: &'a ControlFlow,
-    /// What is live at the start of each block; found when it is first needed.
-    live: Option<Live>,
     /// Live values that may still be looked at.
     budget: usize,
 }
 
-struct Live {
-    sets: LiveSets,
-    /// The number that each block has there.
-    numbers: IndexVec<Block, u32>,
+/// Which values that compete for registers are live at the start of each block.
+#[derive(Clone, Copy)]
+pub(crate) struct LiveCandidates<'a> {
+    /// By numbers of blocks and candidates.
+    pub sets: &'a LiveSets,
+    /// The value of each candidate.
+    pub values: &'a IndexVec<Candidate, Value>,
 }
 
 impl<'a> Placer<'a> {
@@ -64,7 +67,6 @@ impl<'a> Placer<'a> {
         Placer {
             function,
             flow,
-            live: None,
             budget: LIVE_BUDGET_PER_VALUE * function.values().len(),
         }
     }
@@ -80,6 +82,7 @@ impl<'a> Placer<'a> {
         block: Block,
         edge: usize,
         copies: &[Copy<Register>],
+        live: LiveCandidates<'_>,
         register: &impl Fn(Value) -> Register,
     ) -> Placement {
         let function = self.function;
@@ -99,7 +102,7 @@ impl<'a> Placer<'a> {
             Placement::BeforeTerminator
         } else if self.flow.predecessors(target).len() == 1 {
             Placement::TargetStart
-        } else if self.may_precede_branch(block, last, edge, copies, register) {
+        } else if self.may_precede_branch((block, edge), last, copies, live, register) {
             Placement::BeforeTerminator
         } else {
             Placement::NewBlock
@@ -109,10 +112,10 @@ impl<'a> Placer<'a> {
     /// Whether the copies of an edge may be made whether or not the branch that ends the block is taken.
     fn may_precede_branch(
         &mut self,
-        block: Block,
+        (block, edge): (Block, usize),
         branch: Instruction,
-        edge: usize,
         copies: &[Copy<Register>],
+        live: LiveCandidates<'_>,
         register: &impl Fn(Value) -> Register,
     ) -> bool {
         let function = self.function;
@@ -141,37 +144,12 @@ impl<'a> Placer<'a> {
         {
             return false;
         }
-        let Some(live) = self.live_at(other.target) else {
-            return false;
-        };
-        live.iter().all(is_kept)
-    }
-
-    /// The values live at the start of a block; nothing if too much was looked at already.
-    fn live_at(&mut self, block: Block) -> Option<Vec<Value>> {
         if self.budget == 0 {
-            return None;
+            return false;
         }
-        let function = self.function;
-        let live = self.live.get_or_insert_with(|| {
-            let mut numbers = IndexVec::from_elem(u32::MAX, function.blocks().len());
-            for (number, &block) in function.block_order().iter().enumerate() {
-                numbers[block] = number as u32;
-            }
-            Live {
-                sets: LiveSets::of(&Values::of(function)),
-                numbers,
-            }
-        });
-        let found = live.sets.live_in(live.numbers[block]);
+        let found = live.sets.live_in(other.target.as_u32());
         self.budget = self.budget.saturating_sub(found.len() + 1);
-        // Behind the values are pinned registers, which hold none.
-        let count = function.values().len() as u32;
-        let values = found.into_iter().filter(|&entity| entity < count);
-        Some(
-            values
-                .map(|entity| Value::from_index(entity as usize))
-                .collect(),
-        )
+        let mut found = found.into_iter();
+        found.all(|candidate| is_kept(&live.values[Candidate::from_u32(candidate)]))
     }
 }
