@@ -460,7 +460,6 @@ impl Assigner<'_> {
 
     /// Lets values share registers as their live intervals allow.
     fn share(&mut self, placer: &mut Placer<'_>) {
-        let mut free = self.free_registers();
         let sharing = share(
             self.function,
             (self.flow, self.loops),
@@ -470,7 +469,7 @@ impl Assigner<'_> {
                 first: &self.first_uses,
             },
             &self.tied,
-            &mut free,
+            || self.free_registers(),
             placer,
         );
         self.live = Some((sharing.live, sharing.candidates));

@@ -13,7 +13,11 @@
 //! ## Method
 //! Values that no affinity concerns and that are alone at home stay there; [`crate::candidates`] finds the others. Each of these
 //! starts alone. Affinities (an argument and its parameter; a guarded result and what it keeps) are granted in order of what a
-//! copy there would cost, if the two sides are disjoint; among affinities that cost the same several orders are tried. Then
+//! copy there would cost, if the two sides are disjoint; among affinities that cost the same several orders are tried, as long as
+//! one of them could be better. An affinity between two values that live at the same time is never granted. One that is refused
+//! because of others in the two groups stands for a chain of affinities between two values that live at the same time: one of the
+//! chain is never granted, and none of it is cheaper, as dearer ones come first. Chains in different groups have nothing in common,
+//! so what they cost adds up to a least cost. Then
 //! every group takes the home register of one of its values if nothing else that lives there is in the way, and a new
 //! register otherwise: code nobody touched keeps its names. Segments of a group are kept sorted; the smaller group is
 //! entered into the larger.
@@ -24,7 +28,7 @@ use crate::copy_placement::{LiveCandidates, Placement, Placer};
 use crate::parallel_copy::Copy;
 use oriole_analysis::liveness::{LiveIntervals, LiveSets, Segment};
 use oriole_analysis::{ControlFlow, Loops};
-use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec, UnionFind};
+use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption, SmallVec, UnionFind};
 use oriole_ir::{Block, Definition, Function, Instruction, Register, Value};
 use oriole_isa::{ScalarType, ptxas};
 use std::cmp::Reverse;
@@ -168,14 +172,15 @@ pub(crate) struct Sharing {
 }
 
 /// Gives registers to `defined`, the values defined where control gets, in order. `tied` are the instructions that keep
-/// something if their guard is false, in reverse postorder of the blocks they are in.
+/// something if their guard is false, in reverse postorder of the blocks they are in; `free` finds the registers that nothing
+/// lives in, if these are needed.
 pub(crate) fn share(
     function: &Function,
     (flow, loops): (&ControlFlow, &Loops),
     defined: &[Value],
     uses: Uses<'_>,
     tied: &[(Block, Instruction)],
-    free: &mut FreeRegisters,
+    free: impl Fn() -> FreeRegisters,
     placer: &mut Placer<'_>,
 ) -> Sharing {
     let affinities = affinities(function, (flow, loops), defined, uses, tied);
@@ -207,7 +212,7 @@ pub(crate) fn share(
     let mut best = problem.solve(&tried[0], placer);
     let least = match best.cost {
         0 => 0,
-        _ => problem.least_cost(),
+        _ => problem.least_cost(&mut best, placer),
     };
     for order in &orders[1..] {
         if best.cost <= least {
@@ -264,6 +269,8 @@ struct Solution<'a> {
     groups: Groups<'a>,
     /// Results that cannot stay in their groups: what they keep has to be copied to a register that the instruction reads.
     displaced: Vec<Value>,
+    /// Affinities that were not granted, by their numbers.
+    refused: Vec<u32>,
 }
 
 impl Solution<'_> {
@@ -299,22 +306,54 @@ enum Order<'a> {
 }
 
 impl Problem<'_> {
-    /// What the copies cost that no order of the affinities can avoid: those between values that live at the same time.
-    fn least_cost(&self) -> u64 {
+    /// What the copies cost at least that are left, in whatever order affinities are granted, given what granting the dearest ones
+    /// first led to: see the module.
+    fn least_cost(&self, first: &mut Solution<'_>, placer: &Placer<'_>) -> u64 {
+        let mut cost = 0;
+        for affinities in self.affinities.chunk_by(is_same_edge) {
+            let refused = affinities.iter().filter(|each| self.cannot_share(each));
+            let copies = refused.count() as u64;
+            let mut here = COPY_COST * copies;
+            if copies > 0
+                && let Some((block, edge)) = affinities[0].edge
+                && placer.needs_block(block, edge as usize)
+            {
+                here += BLOCK_COST;
+            }
+            cost += here * u64::from(affinities[0].frequency);
+        }
+        let mut counted: BitSet<Candidate> = BitSet::with_domain(self.candidates.values.len());
+        for &index in &first.refused {
+            let affinity = &self.affinities[index as usize];
+            let groups = [affinity.one, affinity.other];
+            let groups = groups.map(|value| {
+                let member = self.candidates.member(value);
+                first.groups.leaders.find(member)
+            });
+            if !groups.iter().any(|&group| counted.contains(group)) && !self.cannot_share(affinity)
+            {
+                counted.insert(groups[0]);
+                counted.insert(groups[1]);
+                cost += COPY_COST * u64::from(affinity.frequency);
+            }
+        }
+        cost
+    }
+
+    /// Whether the values of an affinity never end up in one register.
+    fn cannot_share(&self, affinity: &Affinity) -> bool {
         let data = self.function.values();
-        let cannot_share = |affinity: &&Affinity| {
-            let segments = |value: Value| {
-                let candidate = self.candidates.member(value);
-                self.intervals.segments(candidate.as_u32())
-            };
-            let Affinity { one, other, .. } = **affinity;
-            one != other
-                && (data[one].scalar_type != data[other].scalar_type
-                    || overlap(segments(one), segments(other)))
-        };
-        let affinities = self.affinities.iter().filter(cannot_share);
-        let costs = affinities.map(|affinity| COPY_COST * u64::from(affinity.frequency));
-        costs.sum()
+        let (one, other) = (&data[affinity.one], &data[affinity.other]);
+        affinity.one != affinity.other
+            && (one.scalar_type != other.scalar_type
+                || ptxas::takes_for_constant(one.scalar_type) && one.name != other.name
+                || overlap(self.segments(affinity.one), self.segments(affinity.other)))
+    }
+
+    /// Where a value of an affinity is live.
+    fn segments(&self, value: Value) -> &[Segment] {
+        let candidate = self.candidates.member(value);
+        self.intervals.segments(candidate.as_u32())
     }
 
     /// Grants affinities, given by their numbers, in this order.
@@ -327,15 +366,19 @@ impl Problem<'_> {
             leaders: UnionFind::with_domain(self.candidates.values.len()),
             segments: segments.collect(),
         };
+        let mut refused = Vec::new();
         for &index in order {
             let affinity = &self.affinities[index as usize];
-            groups.join(self.function, self.candidates, affinity.one, affinity.other);
+            if !groups.join(self.function, self.candidates, affinity.one, affinity.other) {
+                refused.push(index);
+            }
         }
         let (cost, displaced) = self.cost(&mut groups, placer);
         Solution {
             cost,
             groups,
             displaced,
+            refused,
         }
     }
 
@@ -373,6 +416,11 @@ impl Problem<'_> {
     }
 }
 
+/// Whether two affinities are of one edge.
+fn is_same_edge(one: &Affinity, other: &Affinity) -> bool {
+    one.edge.is_some() && one.edge == other.edge
+}
+
 /// Whether two sorted lists of segments have a slot in common.
 fn overlap(mut one: &[Segment], mut other: &[Segment]) -> bool {
     while let ([first, rest @ ..], [second, others @ ..]) = (one, other) {
@@ -394,24 +442,27 @@ struct Groups<'a> {
 }
 
 impl Groups<'_> {
-    fn join(&mut self, function: &Function, candidates: &Candidates, one: Value, other: Value) {
+    /// Lets the groups of two values be one, if they can; whether they are.
+    fn join(&mut self, function: &Function, candidates: &Candidates, one: Value, other: Value) -> bool {
         let home_of = |value: Value| function.values()[value].name;
         let at_home_together = home_of(one) == home_of(other);
         let mut leader = |value| self.leaders.find(candidates.member(value));
         let (one, other) = (leader(one), leader(other));
         let type_of =
             |candidate: Candidate| function.values()[candidates.values[candidate]].scalar_type;
-        if one == other || type_of(one) != type_of(other) {
-            return;
+        if one == other {
+            return true;
         }
-        if ptxas::takes_for_constant(type_of(one)) && !at_home_together {
-            return;
+        if type_of(one) != type_of(other)
+            || ptxas::takes_for_constant(type_of(one)) && !at_home_together
+        {
+            return false;
         }
         let (Some(first), Some(second)) = (&self.segments[one], &self.segments[other]) else {
             unreachable!("leaders have segments")
         };
         if !first.is_disjoint_from(second) {
-            return;
+            return false;
         }
         let first = self.segments[one].take();
         let second = self.segments[other].take();
@@ -420,6 +471,7 @@ impl Groups<'_> {
             first.absorb(second);
             self.segments[leader] = Some(first);
         }
+        true
     }
 }
 
@@ -455,8 +507,6 @@ impl Problem<'_> {
         let mut cost = 0;
         let mut granted: DenseMap<Value, u64> = DenseMap::new();
         let mut copies: Vec<Copy<Register>> = Vec::new();
-        let is_same_edge =
-            |one: &Affinity, other: &Affinity| one.edge.is_some() && one.edge == other.edge;
         for affinities in affinities.chunk_by(is_same_edge) {
             copies.clear();
             for affinity in affinities {
@@ -622,7 +672,7 @@ fn name(
     use_counts: &IndexVec<Value, u32>,
     candidates: &Candidates,
     mut groups: Groups<'_>,
-    free: &mut FreeRegisters,
+    free: impl Fn() -> FreeRegisters,
 ) -> (IndexVec<Value, PackedOption<Register>>, Vec<ScalarType>) {
     let mut occupied: DenseMap<Register, SegmentSet> = DenseMap::new();
     let mut names: IndexVec<Candidate, PackedOption<Register>> =
@@ -646,8 +696,10 @@ fn name(
         names[leader] = PackedOption::some(home);
     }
     let mut new_registers = Vec::new();
+    let mut found = None;
     let mut fresh = |value: Value| {
         let scalar_type = function.values()[value].scalar_type;
+        let free = found.get_or_insert_with(&free);
         let register = free.take(scalar_type).unwrap_or_else(|| {
             let index = function.registers().len() + new_registers.len();
             new_registers.push(scalar_type);

@@ -24,7 +24,7 @@ use crate::parallel_copy::Copy;
 use oriole_analysis::ControlFlow;
 use oriole_analysis::liveness::LiveSets;
 use oriole_collections::IndexVec;
-use oriole_ir::{Block, Definition, Function, Instruction, Operand, Register, Value};
+use oriole_ir::{Block, Definition, Function, Operand, Register, Value};
 
 /// Where the copies of an edge go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,49 +85,58 @@ impl<'a> Placer<'a> {
         live: LiveCandidates<'_>,
         register: &impl Fn(Value) -> Register,
     ) -> Placement {
+        match self.fixed_placement(block, edge) {
+            Some(placement) => placement,
+            None if self.may_precede_branch((block, edge), copies, live, register) => {
+                Placement::BeforeTerminator
+            }
+            None => Placement::NewBlock,
+        }
+    }
+
+    /// Whether the copies of an edge need a block of their own, whatever they are.
+    pub fn needs_block(&self, block: Block, edge: usize) -> bool {
+        self.fixed_placement(block, edge) == Some(Placement::NewBlock)
+    }
+
+    /// The place for the copies of an edge, if it does not depend on what they are.
+    fn fixed_placement(&self, block: Block, edge: usize) -> Option<Placement> {
         let function = self.function;
         let data = &function.blocks()[block];
         if data.fall_through() == Some(edge) {
-            return Placement::AfterTerminator;
+            return Some(Placement::AfterTerminator);
         }
         let target = data.edges[edge].target;
-        let last = function
+        let branch = function
             .last_instruction(block)
             .expect("an edge that is taken has a branch");
-        let reads_something = function
-            .operands(last)
-            .iter()
-            .any(|operand| matches!(operand, Operand::Value(_) | Operand::Register(_)));
-        if data.edges.len() == 1 && !reads_something {
-            Placement::BeforeTerminator
-        } else if self.flow.predecessors(target).len() == 1 {
-            Placement::TargetStart
-        } else if self.may_precede_branch((block, edge), last, copies, live, register) {
-            Placement::BeforeTerminator
-        } else {
-            Placement::NewBlock
+        let operands = function.operands(branch);
+        let is_read = |operand: &Operand| matches!(operand, Operand::Value(_) | Operand::Register(_));
+        if data.edges.len() == 1 && !operands.iter().any(is_read) {
+            return Some(Placement::BeforeTerminator);
         }
+        if self.flow.predecessors(target).len() == 1 {
+            return Some(Placement::TargetStart);
+        }
+        let is_plain = matches!(
+            operands,
+            [Operand::Value(_) | Operand::Register(_), Operand::Target(0)]
+        );
+        let is_two_way = data.edges.len() == 2 && data.falls_through && edge == 0;
+        let may_go_before = is_plain && is_two_way && function.guard(branch).is_some();
+        (!may_go_before).then_some(Placement::NewBlock)
     }
 
     /// Whether the copies of an edge may be made whether or not the branch that ends the block is taken.
     fn may_precede_branch(
         &mut self,
         (block, edge): (Block, usize),
-        branch: Instruction,
         copies: &[Copy<Register>],
         live: LiveCandidates<'_>,
         register: &impl Fn(Value) -> Register,
     ) -> bool {
         let function = self.function;
         let data = &function.blocks()[block];
-        let is_plain = matches!(
-            function.operands(branch),
-            [Operand::Value(_) | Operand::Register(_), Operand::Target(0)]
-        );
-        let is_two_way = data.edges.len() == 2 && data.falls_through && edge == 0;
-        if !(is_plain && is_two_way && function.guard(branch).is_some()) {
-            return false;
-        }
         let goes_back = self.flow.position(data.edges[edge].target) <= self.flow.position(block);
         if copies.len() > MOST_SPECULATED && !goes_back {
             return false;
@@ -139,7 +148,8 @@ impl<'a> Placer<'a> {
             function.values()[*value].definition == Definition::Undefined || !is_written(*value)
         };
         let other = data.edges[1];
-        if !function.uses(branch).all(|value| is_kept(&value))
+        let mut branch = function.last_instruction(block).into_iter();
+        if !branch.all(|branch| function.uses(branch).all(|value| is_kept(&value)))
             || !function.arguments(other).iter().all(is_kept)
         {
             return false;
