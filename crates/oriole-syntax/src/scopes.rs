@@ -293,7 +293,8 @@ pub fn resolve<'module>(
             registers: Vec::with_capacity(body.operands.len() / 4),
             ..Scopes::default()
         },
-        names: DenseMap::new(),
+        // Those of the body, and a few parameters.
+        names: DenseMap::with_capacity(body.declarators.len() + 8),
         bindings: Vec::with_capacity(8),
         slots: Vec::with_capacity(body.operands.len()),
         most_slots: 1024 + DENSE_FACTOR * body.operands.len(),
@@ -653,7 +654,7 @@ impl<'module> Resolver<'module> {
             let declarator = &owner.declarators[at as usize];
             let name = declarator.name;
             let text = self.module.text(name);
-            self.scopes.has_dotted_registers |= is_register && text.contains('.');
+            self.scopes.has_dotted_registers |= is_register && text.as_bytes().contains(&b'.');
             if let Some(count) = declarator.range {
                 let binding = RangeBinding {
                     hidden: None,

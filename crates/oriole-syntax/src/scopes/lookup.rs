@@ -110,10 +110,14 @@ impl<'module> Resolver<'module> {
         {
             return Some(single.reference());
         }
-        let (innermost, number) = self.range_and_number(name, None);
-        let range = self
-            .range_with(innermost, number)
-            .map(|range| self.bindings[range as usize].scope);
+        // Unless names are contested, no range declares what is declared alone.
+        let range = if self.contested {
+            let (innermost, number) = self.range_and_number(name, None);
+            let range = self.range_with(innermost, number);
+            range.map(|range| self.bindings[range as usize].scope)
+        } else {
+            None
+        };
         let value_scope = single.map(|(scope, _)| scope).max(range);
         if let Some(label) = meanings.label {
             let Label {
