@@ -41,6 +41,15 @@ impl PhaseStatistics {
             && (std::ptr::eq(self.pass, other.pass) || self.pass == other.pass)
     }
 
+    /// Where the phase is noted in [`Statistics::met`]: a word and a bit.
+    #[inline]
+    fn mark(&self) -> (usize, u64) {
+        let last = self.pass.as_bytes().last().copied().unwrap_or(0);
+        let sum = usize::from(self.number.unwrap_or(0)) * 5 + self.pass.len() * 37;
+        let sum = sum + usize::from(last);
+        (sum / 64 % MET_WORDS, 1 << (sum % 64))
+    }
+
     #[inline]
     fn add(&mut self, other: &PhaseStatistics) {
         self.rewrites += other.rewrites;
@@ -51,13 +60,18 @@ impl PhaseStatistics {
     }
 }
 
+/// Words of [`Statistics::met`].
+const MET_WORDS: usize = 4;
+
 /// Counters by name, such as `dead-code.instructions`, and what each phase did.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
     /// In the order they first rose.
     counters: Vec<(&'static str, u64)>,
     phases: Vec<PhaseStatistics>,
-    /// The phase that was added to last. The next one is mostly the same, for another function, or the one behind it.
+    /// Bits of phases that were added to: one without its bit is not there and need not be looked for.
+    met: [u64; MET_WORDS],
+    /// The phase that was added to last. The next one is mostly the same, for another function, or one closely behind it.
     last_phase: usize,
     instructions: i64,
     is_timed: bool,
@@ -133,15 +147,33 @@ impl Statistics {
 
     /// Adds to what a phase did.
     pub fn add_phase(&mut self, phase: PhaseStatistics) {
-        let near = (self.last_phase..self.phases.len()).take(2);
-        let index = near
-            .chain(0..self.phases.len())
-            .find(|&index| self.phases[index].is_same(&phase));
+        self.add_to_phase(&phase);
+    }
+
+    #[inline]
+    fn add_to_phase(&mut self, phase: &PhaseStatistics) {
+        let (word, bit) = phase.mark();
+        let index = match self.met[word] & bit {
+            0 => None,
+            _ => self.phase_like(phase),
+        };
+        self.met[word] |= bit;
         match index {
-            Some(index) => self.phases[index].add(&phase),
-            None => self.phases.push(phase),
+            Some(index) => self.phases[index].add(phase),
+            None => self.phases.push(*phase),
         }
         self.last_phase = index.unwrap_or(self.phases.len() - 1);
+    }
+
+    /// Where what a phase did is kept.
+    fn phase_like(&self, phase: &PhaseStatistics) -> Option<usize> {
+        let is_same = |own: &PhaseStatistics| own.is_same(phase);
+        let (before, near) = self.phases.split_at(self.last_phase);
+        let behind = near.iter().position(is_same);
+        behind.map_or_else(
+            || before.iter().position(is_same),
+            |behind| Some(before.len() + behind),
+        )
     }
 
     /// Instructions added by all passes, less those removed.
@@ -158,8 +190,10 @@ impl Statistics {
         for &(name, count) in &other.counters {
             self.add(name, count);
         }
-        for &phase in &other.phases {
-            self.add_phase(phase);
+        // Both have them in about the same order.
+        self.last_phase = 0;
+        for phase in &other.phases {
+            self.add_to_phase(phase);
         }
         self.instructions += other.instructions;
     }
