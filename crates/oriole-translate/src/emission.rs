@@ -506,7 +506,9 @@ impl Emitter<'_> {
         if let Some(source) = source
             && self.in_place
         {
-            self.flush(source as usize);
+            if self.cursor < source as usize {
+                self.flush(source as usize);
+            }
             self.cursor = source as usize + 1;
         }
     }
