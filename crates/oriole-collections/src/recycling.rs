@@ -194,7 +194,8 @@ impl Kept {
     unsafe fn put(&self, class: usize, block: *mut u8) {
         let magazine = &self.magazines[class];
         if magazine.count.get() == BATCHES[class] {
-            self.set_aside(class);
+            // SAFETY: the caller's.
+            return unsafe { self.put_on_full(class, block) };
         }
         let block: *mut Free = block.cast();
         // SAFETY: every class has room for what a free block says, and every block is aligned for it. Which batch is next is
@@ -204,9 +205,13 @@ impl Kept {
         magazine.count.set(magazine.count.get() + 1);
     }
 
-    /// Makes the batch on the list the spare one, and hands on what that was.
+    /// Makes the batch on the list the spare one, hands on what that was, and begins the list anew. The common way ends with this, so
+    /// that it need not save registers for it.
+    ///
+    /// # Safety
+    /// As for [`Kept::put`].
     #[cold]
-    fn set_aside(&self, class: usize) {
+    unsafe fn put_on_full(&self, class: usize, block: *mut u8) {
         let magazine = &self.magazines[class];
         let spare = magazine.spare.replace(magazine.first.replace(null_mut()));
         magazine.count.set(0);
@@ -214,6 +219,8 @@ impl Kept {
             // SAFETY: a spare is a whole batch, and nobody has it now.
             unsafe { hand_on(class, spare) };
         }
+        // SAFETY: the caller's.
+        unsafe { self.put(class, block) };
     }
 
     /// A block that was never used, or nothing if the system has no memory left.
