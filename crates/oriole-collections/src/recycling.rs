@@ -8,7 +8,8 @@
 //! more strictly than 16 bytes, is left to the system's allocator.
 //!
 //! Pages of a chunk are asked for several at a time, just before they are used, where the system can do that: to fault them in
-//! one by one takes a small file as long as much of the work on it.
+//! one by one takes a small file as long as much of the work on it. A thread that needs a second chunk will need most of it: this and
+//! all later ones are large pages, if there are some, which come in one go.
 //!
 //! ## Not done
 //! Small blocks are never given back to the system, so that a program takes as much as it took at once at most; and what a
@@ -36,8 +37,10 @@ const FINE: usize = 128;
 const LARGEST: usize = 32 << 10;
 /// How many classes there are.
 const CLASSES: usize = class_of(LARGEST) + 1;
-/// What is asked of the system at once. Pages of it cost nothing before they are used.
-const CHUNK: usize = 1 << 20;
+/// What a thread asks of the system first. Pages of it cost nothing before they are used.
+const FIRST_CHUNK: usize = 1 << 20;
+/// What it asks for at once from then on: as much as a large page has, where there are some.
+const CHUNK: usize = 2 << 20;
 /// Bytes of a chunk whose pages are asked for at once.
 const WINDOW: usize = 64 << 10;
 
@@ -239,14 +242,21 @@ impl Kept {
     #[cold]
     fn widen(&self, size: usize) -> bool {
         if self.left.get() + self.behind.get() < size {
+            let layout = match self.rest.get().is_null() {
+                true => layout(FIRST_CHUNK, ALIGNMENT),
+                false => layout(CHUNK, CHUNK),
+            };
             // SAFETY: a chunk has a size.
-            let chunk = unsafe { System.alloc(CHUNK_LAYOUT) };
+            let chunk = unsafe { System.alloc(layout) };
             if chunk.is_null() {
                 return false;
             }
+            if layout.align() == CHUNK {
+                pages::make_large(chunk, CHUNK);
+            }
             self.rest.set(chunk);
             self.left.set(0);
-            self.behind.set(CHUNK);
+            self.behind.set(layout.size());
         }
         let left = self.left.get();
         let more = WINDOW.max(size - left).min(self.behind.get());
@@ -270,6 +280,8 @@ mod pages {
 
     /// `MADV_POPULATE_WRITE`, of Linux 5.14.
     const POPULATE_WRITE: c_int = 23;
+    /// `MADV_HUGEPAGE`.
+    const HUGE_PAGE: c_int = 14;
     /// The smallest pages there are. Where they are larger the system says no, and there are few of them.
     const PAGE: usize = 4 << 10;
 
@@ -279,6 +291,12 @@ mod pages {
 
     /// Whether the system has said no once: then it is not asked again.
     static IS_REFUSED: AtomicBool = AtomicBool::new(false);
+
+    /// Says that a block of whole pages, of which none was used yet, may be of large ones. Whether it is makes no difference but in time.
+    pub(super) fn make_large(block: *mut u8, length: usize) {
+        // SAFETY: it is given whole pages that belong to a block of ours, and changes nothing that is there.
+        unsafe { madvise(block.cast(), length, HUGE_PAGE) };
+    }
 
     /// Asks for the pages of a block that is going to be written. That changes nothing that is there.
     pub(super) fn ask_for(block: *mut u8, length: usize) {
@@ -304,13 +322,18 @@ mod pages {
 mod pages {
     //! Pages come when they are used.
 
+    pub(super) fn make_large(_: *mut u8, _: usize) {}
+
     pub(super) fn ask_for(_: *mut u8, _: usize) {}
 }
 
-const CHUNK_LAYOUT: Layout = match Layout::from_size_align(CHUNK, ALIGNMENT) {
-    Ok(layout) => layout,
-    Err(_) => panic!("the alignment is a power of two"),
-};
+/// The layout of a chunk.
+const fn layout(size: usize, alignment: usize) -> Layout {
+    match Layout::from_size_align(size, alignment) {
+        Ok(layout) => layout,
+        Err(_) => panic!("the alignment is a power of two"),
+    }
+}
 
 /// The allocator; see the module.
 #[derive(Clone, Copy, Debug, Default)]

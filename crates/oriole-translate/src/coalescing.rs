@@ -443,7 +443,13 @@ struct Groups<'a> {
 
 impl Groups<'_> {
     /// Lets the groups of two values be one, if they can; whether they are.
-    fn join(&mut self, function: &Function, candidates: &Candidates, one: Value, other: Value) -> bool {
+    fn join(
+        &mut self,
+        function: &Function,
+        candidates: &Candidates,
+        one: Value,
+        other: Value,
+    ) -> bool {
         let home_of = |value: Value| function.values()[value].name;
         let at_home_together = home_of(one) == home_of(other);
         let mut leader = |value| self.leaders.find(candidates.member(value));

@@ -111,7 +111,8 @@ impl<'a> Placer<'a> {
             .last_instruction(block)
             .expect("an edge that is taken has a branch");
         let operands = function.operands(branch);
-        let is_read = |operand: &Operand| matches!(operand, Operand::Value(_) | Operand::Register(_));
+        let is_read =
+            |operand: &Operand| matches!(operand, Operand::Value(_) | Operand::Register(_));
         if data.edges.len() == 1 && !operands.iter().any(is_read) {
             return Some(Placement::BeforeTerminator);
         }
