@@ -8,7 +8,8 @@
 //! more strictly than 16 bytes, is left to the system's allocator.
 //!
 //! Pages of a chunk are asked for several at a time, just before they are used, where the system can do that: to fault them in
-//! one by one takes a small file as long as much of the work on it.
+//! one by one takes a small file as long as much of the work on it. A thread that needs a second chunk will need most of it: this and
+//! all later ones are large pages, if there are some, which come in one go.
 //!
 //! ## Not done
 //! Small blocks are never given back to the system, so that a program takes as much as it took at once at most; and what a
@@ -36,8 +37,10 @@ const FINE: usize = 128;
 const LARGEST: usize = 32 << 10;
 /// How many classes there are.
 const CLASSES: usize = class_of(LARGEST) + 1;
-/// What is asked of the system at once. Pages of it cost nothing before they are used.
-const CHUNK: usize = 1 << 20;
+/// What a thread asks of the system first. Pages of it cost nothing before they are used.
+const FIRST_CHUNK: usize = 1 << 20;
+/// What it asks for at once from then on: as much as a large page has, where there are some.
+const CHUNK: usize = 2 << 20;
 /// Bytes of a chunk whose pages are asked for at once.
 const WINDOW: usize = 64 << 10;
 
@@ -69,14 +72,19 @@ fn class_for(layout: Layout) -> Option<usize> {
     is_small.then(|| class_of(layout.size()))
 }
 
-/// How many blocks of a class are handed on at once: some kilobytes of them.
-#[inline]
-const fn batch_of(class: usize) -> u32 {
-    match (8 << 10) / size_of_class(class) {
-        0 | 1 => 2,
-        many => many as u32,
+/// How many blocks of each class are handed on at once: some kilobytes of them.
+static BATCHES: [u32; CLASSES] = {
+    let mut batches = [0; CLASSES];
+    let mut class = 0;
+    while class < CLASSES {
+        batches[class] = match (8 << 10) / size_of_class(class) {
+            0 | 1 => 2,
+            many => many as u32,
+        };
+        class += 1;
     }
-}
+    batches
+};
 
 /// A block that is free: its first bytes say which is the next.
 struct Free {
@@ -179,7 +187,7 @@ impl Kept {
             return self.cut(size_of_class(class));
         }
         magazine.first.set(batch);
-        magazine.count.set(batch_of(class));
+        magazine.count.set(BATCHES[class]);
         self.take(class)
     }
 
@@ -188,23 +196,34 @@ impl Kept {
     #[inline]
     unsafe fn put(&self, class: usize, block: *mut u8) {
         let magazine = &self.magazines[class];
-        if magazine.count.get() == batch_of(class) {
-            let spare = magazine.spare.replace(magazine.first.replace(null_mut()));
-            magazine.count.set(0);
-            if !spare.is_null() {
-                // SAFETY: a spare is a whole batch, and nobody has it now.
-                unsafe { hand_on(class, spare) };
-            }
+        if magazine.count.get() == BATCHES[class] {
+            // SAFETY: the caller's.
+            return unsafe { self.put_on_full(class, block) };
         }
         let block: *mut Free = block.cast();
-        let free = Free {
-            next: magazine.first.get(),
-            next_batch: null_mut(),
-        };
-        // SAFETY: every class has room for it, and every block is aligned for it.
-        unsafe { block.write(free) };
+        // SAFETY: every class has room for what a free block says, and every block is aligned for it. Which batch is next is
+        // written when it is handed on.
+        unsafe { (&raw mut (*block).next).write(magazine.first.get()) };
         magazine.first.set(block);
         magazine.count.set(magazine.count.get() + 1);
+    }
+
+    /// Makes the batch on the list the spare one, hands on what that was, and begins the list anew. The common way ends with this, so
+    /// that it need not save registers for it.
+    ///
+    /// # Safety
+    /// As for [`Kept::put`].
+    #[cold]
+    unsafe fn put_on_full(&self, class: usize, block: *mut u8) {
+        let magazine = &self.magazines[class];
+        let spare = magazine.spare.replace(magazine.first.replace(null_mut()));
+        magazine.count.set(0);
+        if !spare.is_null() {
+            // SAFETY: a spare is a whole batch, and nobody has it now.
+            unsafe { hand_on(class, spare) };
+        }
+        // SAFETY: the caller's.
+        unsafe { self.put(class, block) };
     }
 
     /// A block that was never used, or nothing if the system has no memory left.
@@ -223,14 +242,21 @@ impl Kept {
     #[cold]
     fn widen(&self, size: usize) -> bool {
         if self.left.get() + self.behind.get() < size {
+            let layout = match self.rest.get().is_null() {
+                true => layout(FIRST_CHUNK, ALIGNMENT),
+                false => layout(CHUNK, CHUNK),
+            };
             // SAFETY: a chunk has a size.
-            let chunk = unsafe { System.alloc(CHUNK_LAYOUT) };
+            let chunk = unsafe { System.alloc(layout) };
             if chunk.is_null() {
                 return false;
             }
+            if layout.align() == CHUNK {
+                pages::make_large(chunk, CHUNK);
+            }
             self.rest.set(chunk);
             self.left.set(0);
-            self.behind.set(CHUNK);
+            self.behind.set(layout.size());
         }
         let left = self.left.get();
         let more = WINDOW.max(size - left).min(self.behind.get());
@@ -254,6 +280,8 @@ mod pages {
 
     /// `MADV_POPULATE_WRITE`, of Linux 5.14.
     const POPULATE_WRITE: c_int = 23;
+    /// `MADV_HUGEPAGE`.
+    const HUGE_PAGE: c_int = 14;
     /// The smallest pages there are. Where they are larger the system says no, and there are few of them.
     const PAGE: usize = 4 << 10;
 
@@ -263,6 +291,12 @@ mod pages {
 
     /// Whether the system has said no once: then it is not asked again.
     static IS_REFUSED: AtomicBool = AtomicBool::new(false);
+
+    /// Says that a block of whole pages, of which none was used yet, may be of large ones. Whether it is makes no difference but in time.
+    pub(super) fn make_large(block: *mut u8, length: usize) {
+        // SAFETY: it is given whole pages that belong to a block of ours, and changes nothing that is there.
+        unsafe { madvise(block.cast(), length, HUGE_PAGE) };
+    }
 
     /// Asks for the pages of a block that is going to be written. That changes nothing that is there.
     pub(super) fn ask_for(block: *mut u8, length: usize) {
@@ -288,13 +322,18 @@ mod pages {
 mod pages {
     //! Pages come when they are used.
 
+    pub(super) fn make_large(_: *mut u8, _: usize) {}
+
     pub(super) fn ask_for(_: *mut u8, _: usize) {}
 }
 
-const CHUNK_LAYOUT: Layout = match Layout::from_size_align(CHUNK, ALIGNMENT) {
-    Ok(layout) => layout,
-    Err(_) => panic!("the alignment is a power of two"),
-};
+/// The layout of a chunk.
+const fn layout(size: usize, alignment: usize) -> Layout {
+    match Layout::from_size_align(size, alignment) {
+        Ok(layout) => layout,
+        Err(_) => panic!("the alignment is a power of two"),
+    }
+}
 
 /// The allocator; see the module.
 #[derive(Clone, Copy, Debug, Default)]

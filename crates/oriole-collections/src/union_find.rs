@@ -32,9 +32,10 @@ impl<E: Entity> UnionFind<E> {
     }
 
     fn grow(&mut self, count: usize) {
-        for index in self.parents.len()..count {
-            self.parents.push(index as u32);
-            self.sizes.push(1);
+        let known = self.parents.len();
+        if known < count {
+            self.parents.extend(known as u32..count as u32);
+            self.sizes.resize(count, 1);
         }
     }
 

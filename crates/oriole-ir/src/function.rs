@@ -606,9 +606,11 @@ impl Function {
             while let Some(instruction) = next {
                 next = self.layout.next(instruction);
                 traits.add(self.format(instruction).traits());
-                for index in self.operand_range(instruction) {
-                    if let Operand::Value(value) = self.operands[index] {
-                        lists.link(value, Slot::operand(index), instruction.as_u32());
+                let range = self.operand_range(instruction);
+                let first = range.start;
+                for (index, operand) in self.operands[range].iter().enumerate() {
+                    if let Operand::Value(value) = *operand {
+                        lists.link_operand(value, first + index, instruction.as_u32());
                     }
                 }
             }

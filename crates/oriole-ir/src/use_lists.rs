@@ -135,6 +135,27 @@ impl UseLists {
         &mut nodes[index]
     }
 
+    /// Adds an operand to the end of a value's list. There must be room for both: see [`UseLists::reset`].
+    #[inline]
+    pub fn link_operand(&mut self, value: Value, index: usize, owner: u32) {
+        let slot = index as u32;
+        let list = &mut self.lists[value];
+        let previous = std::mem::replace(&mut list.last, slot);
+        list.count += 1;
+        if previous == NONE {
+            list.first = slot;
+        } else if previous & ARGUMENT == 0 {
+            self.operands[previous as usize].next = slot;
+        } else {
+            self.arguments[(previous & !ARGUMENT) as usize].next = slot;
+        }
+        self.operands[index] = Node {
+            next: NONE,
+            previous,
+            owner,
+        };
+    }
+
     /// Adds a slot to the end of a value's list.
     #[inline]
     pub fn link(&mut self, value: Value, slot: Slot, owner: u32) {

@@ -42,6 +42,17 @@ impl Literal {
 /// The value of one number token, or nothing if it is misspelled or too large.
 pub fn parse(text: &str) -> Option<Literal> {
     let bytes = text.as_bytes();
+    // Most are a few decimal digits.
+    if let [b'1'..=b'9', ..] | [b'0'] = bytes
+        && bytes.len() < 19
+        && bytes.iter().all(u8::is_ascii_digit)
+    {
+        let add = |value: u64, &digit: &u8| value * 10 + u64::from(digit - b'0');
+        return Some(Literal::Integer {
+            bits: bytes.iter().fold(0, add),
+            unsigned: false,
+        });
+    }
     if let [b'0', kind, digits @ ..] = bytes {
         match kind {
             b'f' | b'F' if digits.len() == 8 => {

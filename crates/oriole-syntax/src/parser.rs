@@ -574,7 +574,9 @@ impl<'text> Parser<'text> {
     /// Names have no dots, and `_` and `WARP_SZ` mean something else.
     fn check_name(&mut self, name: Token, what: &str) -> Parsed<()> {
         let text = self.source(name);
-        let error = if let Some(dot) = text.bytes().position(|byte| byte == b'.') {
+        let error = if text.as_bytes().contains(&b'.')
+            && let Some(dot) = text.find('.')
+        {
             Diagnostic::error(
                 "invalid-name",
                 name.span(),

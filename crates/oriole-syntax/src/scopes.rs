@@ -9,9 +9,11 @@
 //!
 //! ## Method
 //! One walk over the body with a hash table of names and an undo log that each closing brace rolls back. Every step is constant time whatever the nesting. Nearly all operands are registers of a handful of ranges
-//! with short names: these are found by the bytes of the name as one number, without hashing.
+//! with short names: these are found by the bytes of the name as one number, without hashing. Most were met a few instructions
+//! before: what short names mean is remembered until a declaration may have changed it ([`known`]).
 
 mod globals;
+mod known;
 mod lookup;
 mod numbered;
 #[cfg(test)]
@@ -23,6 +25,7 @@ use crate::tree::{
     Body, Declaration, Function, Guard, Instruction, Module, OperandKind, Statement, Storage, Text,
     Words,
 };
+use known::KnownNames;
 use numbered::{Numbered, NumberedName, split_number};
 use oriole_collections::{BitSet, DenseMap};
 use oriole_diagnostics::Diagnostic;
@@ -224,6 +227,8 @@ struct Resolver<'module> {
     undo: Vec<(&'module str, Undo)>,
     marks: Vec<usize>,
     scope: u32,
+    /// What short names mean that were resolved lately; asked only while nothing is contested.
+    known: KnownNames,
     /// Ranges with short names looked up lately: the name as a number ([`short_word`]), and the index of the range, or
     /// [`NO_RANGE`].
     recent: [(u64, u32); RECENT],
@@ -242,23 +247,22 @@ const RECENT: usize = 16;
 /// Stands for no range.
 const NO_RANGE: u32 = u32::MAX;
 
-/// A name of at most eight bytes as a number: `bytes` from where the name starts, `length` of them.
+/// The first `length` bytes of `text` from `start` on as a number, which is never zero; nothing if these are more than eight.
 #[inline]
-fn short_word(bytes: &[u8], length: usize) -> Option<u64> {
+fn short_word(text: &[u8], start: usize, length: usize) -> Option<u64> {
+    if length.wrapping_sub(1) >= 8 {
+        return None;
+    }
     // Eight bytes are read whatever the length; only at the very end of the text there may be fewer.
-    let word = match bytes.first_chunk() {
+    let word = match text.get(start..start + 8).and_then(<[u8]>::first_chunk) {
         Some(&chunk) => u64::from_le_bytes(chunk),
         None => {
             let mut chunk = [0; 8];
-            chunk[..bytes.len()].copy_from_slice(bytes);
+            chunk[..length].copy_from_slice(&text[start..start + length]);
             u64::from_le_bytes(chunk)
         }
     };
-    match length {
-        1..=7 => Some(word & ((1 << (8 * length)) - 1)),
-        8 => Some(word),
-        _ => None,
-    }
+    Some(word & u64::MAX >> (64 - 8 * length))
 }
 
 /// The slot of [`Resolver::recent`] for a short name.
@@ -289,7 +293,8 @@ pub fn resolve<'module>(
             registers: Vec::with_capacity(body.operands.len() / 4),
             ..Scopes::default()
         },
-        names: DenseMap::new(),
+        // Those of the body, and a few parameters.
+        names: DenseMap::with_capacity(body.declarators.len() + 8),
         bindings: Vec::with_capacity(8),
         slots: Vec::with_capacity(body.operands.len()),
         most_slots: 1024 + DENSE_FACTOR * body.operands.len(),
@@ -297,6 +302,7 @@ pub fn resolve<'module>(
         undo: Vec::new(),
         marks: Vec::new(),
         scope: 0,
+        known: KnownNames::with_room(body.operands.len()),
         recent: [(0, NO_RANGE); RECENT],
         longest_range: 0,
         numbered: Numbered::new(),
@@ -586,6 +592,7 @@ impl<'module> Resolver<'module> {
             self.contested |=
                 self.numbered.insert(prefix, None) && self.meanings(prefix).range.is_some();
         }
+        self.known.forget(text);
         let earlier = self.names.get_or_default(text).label.replace(label);
         if let Some(other) =
             earlier.filter(|&other| self.scopes.labels[other as usize].scope == self.scope)
@@ -607,6 +614,7 @@ impl<'module> Resolver<'module> {
     /// Binds the name of a range, or unbinds it.
     fn bind_range(&mut self, name: &'module str, binding: Option<u32>) -> Option<u32> {
         self.recent = [(0, NO_RANGE); RECENT];
+        self.known.forget_all();
         self.longest_range = self.longest_range.max(name.len());
         std::mem::replace(&mut self.names.get_or_default(name).range, binding)
     }
@@ -616,6 +624,7 @@ impl<'module> Resolver<'module> {
         while self.undo.len() > mark
             && let Some((name, undo)) = self.undo.pop()
         {
+            self.known.forget(name);
             match undo {
                 Undo::Range(old) => {
                     self.bind_range(name, old);
@@ -645,7 +654,7 @@ impl<'module> Resolver<'module> {
             let declarator = &owner.declarators[at as usize];
             let name = declarator.name;
             let text = self.module.text(name);
-            self.scopes.has_dotted_registers |= is_register && text.contains('.');
+            self.scopes.has_dotted_registers |= is_register && text.as_bytes().contains(&b'.');
             if let Some(count) = declarator.range {
                 let binding = RangeBinding {
                     hidden: None,
@@ -684,6 +693,7 @@ impl<'module> Resolver<'module> {
                 });
                 Single::Variable(self.scopes.variables.len() as u32 - 1)
             };
+            self.known.forget(text);
             let meanings = self.names.get_or_default(text);
             let earlier = *meanings;
             meanings.single = Some(single);

@@ -172,6 +172,30 @@ impl Module {
         self.append(|own| own.write_fmt(text).expect("a string takes any text"))
     }
 
+    /// Appends a number in decimal digits, with a minus if it is negative; optimized code has many of these.
+    ///
+    /// # Panics
+    /// If the whole text would outgrow 4 GiB.
+    pub fn add_integer(&mut self, is_negative: bool, magnitude: u64) -> Text {
+        self.append(|own| {
+            if is_negative {
+                own.push('-');
+            }
+            let mut digits = [0; 20];
+            let mut start = digits.len();
+            let mut rest = magnitude;
+            loop {
+                start -= 1;
+                digits[start] = b'0' + (rest % 10) as u8;
+                rest /= 10;
+                if rest == 0 {
+                    break;
+                }
+            }
+            own.extend(digits[start..].iter().map(|&digit| char::from(digit)));
+        })
+    }
+
     fn append(&mut self, add: impl FnOnce(&mut String)) -> Text {
         let length =
             |text: &String| u32::try_from(text.len()).expect("module text stays below 4 GiB");
@@ -661,6 +685,19 @@ pub struct Function {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integers_are_written_as_numbers_are() {
+        let mut module = Module::new("a".to_owned(), "text".to_owned());
+        for magnitude in [0, 1, 9, 10, 4294967295, 9223372036854775808, u64::MAX] {
+            let (number, negative) = (
+                module.add_integer(false, magnitude),
+                module.add_integer(true, magnitude),
+            );
+            assert_eq!(module.text(number), magnitude.to_string());
+            assert_eq!(module.text(negative), format!("-{magnitude}"));
+        }
+    }
 
     #[test]
     fn nodes_are_small() {

@@ -20,9 +20,11 @@
 //! Registers with a single value (96 % of them) need no look at all. For the others the walk costs the number of their
 //! uses and of the blocks they are live in, where a loop that does not define the register counts as one block. Functions as they came out of [`crate::into_ssa`] pass at this first look.
 
+use crate::candidates::Candidate;
 use crate::coalescing::{Uses, share};
-use crate::copy_placement::{Placement, Placer};
+use crate::copy_placement::{LiveCandidates, Placement, Placer};
 use crate::parallel_copy::{Copy, sequentialize};
+use oriole_analysis::liveness::LiveSets;
 use oriole_analysis::{Analyses, ControlFlow, Loop, Loops};
 use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption};
 use oriole_ir::{Block, Definition, Function, Instruction, Register, Value};
@@ -128,6 +130,8 @@ struct Assigner<'a> {
     worklist: Vec<(Block, Option<Loop>, Value)>,
     /// Where in the nest of loops the register is defined.
     positions: Vec<u32>,
+    /// What is live at the start of each block of the values that compete for registers, and these, if any do.
+    live: Option<(LiveSets, IndexVec<Candidate, Value>)>,
 }
 
 /// Assigns registers to the values of a function; `analyses` are of it.
@@ -154,6 +158,7 @@ pub fn assign(function: &Function, analyses: &mut Analyses) -> Assignment {
         needs: vec![(0, None); blocks],
         worklist: Vec::new(),
         positions: Vec::new(),
+        live: None,
     };
     assigner.count();
     assigner.house();
@@ -455,7 +460,6 @@ impl Assigner<'_> {
 
     /// Lets values share registers as their live intervals allow.
     fn share(&mut self, placer: &mut Placer<'_>) {
-        let mut free = self.free_registers();
         let sharing = share(
             self.function,
             (self.flow, self.loops),
@@ -465,9 +469,10 @@ impl Assigner<'_> {
                 first: &self.first_uses,
             },
             &self.tied,
-            &mut free,
+            || self.free_registers(),
             placer,
         );
+        self.live = Some((sharing.live, sharing.candidates));
         for &value in &self.defined {
             self.assignment.registers[value] = sharing.registers[value];
         }
@@ -696,7 +701,12 @@ impl Assigner<'_> {
                     continue;
                 }
                 let register = |value| self.assignment.register(value);
-                let placement = placer.place(block, index, &copies, &register);
+                let (sets, values) = self
+                    .live
+                    .as_ref()
+                    .expect("copies are left only where registers were shared");
+                let live = LiveCandidates { sets, values };
+                let placement = placer.place(block, index, &copies, live, &register);
                 let copies = self.sequence(&copies);
                 self.assignment.edges.push(EdgeCopies {
                     block,

@@ -13,36 +13,43 @@
 //! ## Method
 //! Values that no affinity concerns and that are alone at home stay there; [`crate::candidates`] finds the others. Each of these
 //! starts alone. Affinities (an argument and its parameter; a guarded result and what it keeps) are granted in order of what a
-//! copy there would cost, if the two sides are disjoint; among affinities that cost the same several orders are tried. Then
+//! copy there would cost, if the two sides are disjoint; among affinities that cost the same several orders are tried, as long as
+//! one of them could be better. An affinity between two values that live at the same time is never granted. One that is refused
+//! because of others in the two groups stands for a chain of affinities between two values that live at the same time: one of the
+//! chain is never granted, and none of it is cheaper, as dearer ones come first. Chains in different groups have nothing in common,
+//! so what they cost adds up to a least cost. Then
 //! every group takes the home register of one of its values if nothing else that lives there is in the way, and a new
 //! register otherwise: code nobody touched keeps its names. Segments of a group are kept sorted; the smaller group is
 //! entered into the larger.
 
 use crate::assignment::FreeRegisters;
 use crate::candidates::{Candidate, Candidates};
-use crate::copy_placement::{Placement, Placer};
+use crate::copy_placement::{LiveCandidates, Placement, Placer};
 use crate::parallel_copy::Copy;
-use oriole_analysis::liveness::{LiveIntervals, Segment};
+use oriole_analysis::liveness::{LiveIntervals, LiveSets, Segment};
 use oriole_analysis::{ControlFlow, Loops};
-use oriole_collections::{DenseMap, IndexVec, PackedOption, SmallVec, UnionFind};
+use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption, SmallVec, UnionFind};
 use oriole_ir::{Block, Definition, Function, Instruction, Register, Value};
 use oriole_isa::{ScalarType, ptxas};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// SegmentSet of slots, sorted and disjoint.
+/// Segments of slots, sorted and disjoint.
 #[derive(Clone, Debug)]
-enum SegmentSet {
-    List(SmallVec<[(u32, u32); 2]>),
+enum SegmentSet<'a> {
+    /// Those of one value.
+    One(&'a [Segment]),
+    List(SmallVec<[(u32, u32); 4]>),
     Tree(BTreeMap<u32, u32>),
 }
 
 /// Lists longer than this are kept as trees.
 const LONGEST_LIST: usize = 32;
 
-impl SegmentSet {
+impl SegmentSet<'_> {
     fn len(&self) -> usize {
         match self {
+            SegmentSet::One(segments) => segments.len(),
             SegmentSet::List(list) => list.len(),
             SegmentSet::Tree(tree) => tree.len(),
         }
@@ -50,6 +57,11 @@ impl SegmentSet {
 
     fn meets(&self, start: u32, end: u32) -> bool {
         match self {
+            SegmentSet::One(segments) => {
+                let behind = segments.partition_point(|segment| segment.end.bits() <= start);
+                let next = segments.get(behind);
+                next.is_some_and(|next| next.start.bits() < end)
+            }
             SegmentSet::List(list) => {
                 let behind = list.partition_point(|&(_, other_end)| other_end <= start);
                 list.get(behind).is_some_and(|&(other, _)| other < end)
@@ -62,6 +74,9 @@ impl SegmentSet {
     }
 
     fn insert(&mut self, start: u32, end: u32) {
+        if let SegmentSet::One(segments) = self {
+            *self = SegmentSet::List(segments.iter().map(bits).collect());
+        }
         match self {
             SegmentSet::List(list) if list.len() < LONGEST_LIST => {
                 let at = list.partition_point(|&(other, _)| other < start);
@@ -75,12 +90,17 @@ impl SegmentSet {
             SegmentSet::Tree(tree) => {
                 tree.insert(start, end);
             }
+            SegmentSet::One(_) => unreachable!("it is a list now"),
         }
     }
 
     /// Calls `found` for each segment until it says to stop; whether it never did.
     fn all(&self, mut found: impl FnMut(u32, u32) -> bool) -> bool {
         match self {
+            SegmentSet::One(segments) => {
+                let mut segments = segments.iter().map(bits);
+                segments.all(|(start, end)| found(start, end))
+            }
             SegmentSet::List(list) => list.iter().all(|&(start, end)| found(start, end)),
             SegmentSet::Tree(tree) => tree.iter().all(|(&start, &end)| found(start, end)),
         }
@@ -95,7 +115,7 @@ impl SegmentSet {
         small.all(|start, end| !large.meets(start, end))
     }
 
-    fn absorb(&mut self, mut other: SegmentSet) {
+    fn absorb(&mut self, mut other: Self) {
         if other.len() > self.len() {
             std::mem::swap(self, &mut other);
         }
@@ -104,6 +124,11 @@ impl SegmentSet {
             true
         });
     }
+}
+
+/// Where a segment starts and ends.
+fn bits(segment: &Segment) -> (u32, u32) {
+    (segment.start.bits(), segment.end.bits())
 }
 
 /// What a copy costs.
@@ -140,17 +165,22 @@ pub(crate) struct Sharing {
     pub registers: IndexVec<Value, PackedOption<Register>>,
     /// The types of new registers.
     pub new_registers: Vec<ScalarType>,
+    /// What is live at the start of each block, of those values that compete for registers.
+    pub live: LiveSets,
+    /// These values.
+    pub candidates: IndexVec<Candidate, Value>,
 }
 
 /// Gives registers to `defined`, the values defined where control gets, in order. `tied` are the instructions that keep
-/// something if their guard is false, in reverse postorder of the blocks they are in.
+/// something if their guard is false, in reverse postorder of the blocks they are in; `free` finds the registers that nothing
+/// lives in, if these are needed.
 pub(crate) fn share(
     function: &Function,
     (flow, loops): (&ControlFlow, &Loops),
     defined: &[Value],
     uses: Uses<'_>,
     tied: &[(Block, Instruction)],
-    free: &mut FreeRegisters,
+    free: impl Fn() -> FreeRegisters,
     placer: &mut Placer<'_>,
 ) -> Sharing {
     let affinities = affinities(function, (flow, loops), defined, uses, tied);
@@ -182,7 +212,7 @@ pub(crate) fn share(
     let mut best = problem.solve(&tried[0], placer);
     let least = match best.cost {
         0 => 0,
-        _ => problem.least_cost(),
+        _ => problem.least_cost(&mut best, placer),
     };
     for order in &orders[1..] {
         if best.cost <= least {
@@ -208,7 +238,13 @@ pub(crate) fn share(
         best = other;
     }
     let names = problem.names(&mut best.groups, defined, uses.counts);
-    fill(function, defined, &candidates, best.groups, names, free)
+    let (registers, new_registers) = fill(function, defined, &candidates, best.groups, names, free);
+    Sharing {
+        registers,
+        new_registers,
+        live: problem.intervals.into_sets(),
+        candidates: candidates.values,
+    }
 }
 
 /// Which values should share registers, and where they are live.
@@ -221,15 +257,17 @@ struct Problem<'a> {
 }
 
 /// Who shares a register.
-struct Solution {
+struct Solution<'a> {
     /// What copies are left, with blocks for them.
     cost: u64,
-    groups: Groups,
+    groups: Groups<'a>,
     /// Results that cannot stay in their groups: what they keep has to be copied to a register that the instruction reads.
     displaced: Vec<Value>,
+    /// Affinities that were not granted, by their numbers.
+    refused: Vec<u32>,
 }
 
-impl Solution {
+impl Solution<'_> {
     /// A number for each candidate, the same for those that end up in one register.
     fn partition(&mut self, candidates: &Candidates<'_>) -> IndexVec<Candidate, u32> {
         let leaders = &mut self.groups.leaders;
@@ -262,44 +300,79 @@ enum Order<'a> {
 }
 
 impl Problem<'_> {
-    /// What the copies cost that no order of the affinities can avoid: those between values that live at the same time.
-    fn least_cost(&self) -> u64 {
+    /// What the copies cost at least that are left, in whatever order affinities are granted, given what granting the dearest ones
+    /// first led to: see the module.
+    fn least_cost(&self, first: &mut Solution<'_>, placer: &Placer<'_>) -> u64 {
+        let mut cost = 0;
+        for affinities in self.affinities.chunk_by(is_same_edge) {
+            let refused = affinities.iter().filter(|each| self.cannot_share(each));
+            let copies = refused.count() as u64;
+            let mut here = COPY_COST * copies;
+            if copies > 0
+                && let Some((block, edge)) = affinities[0].edge
+                && placer.needs_block(block, edge as usize)
+            {
+                here += BLOCK_COST;
+            }
+            cost += here * u64::from(affinities[0].frequency);
+        }
+        let mut counted: BitSet<Candidate> = BitSet::with_domain(self.candidates.values.len());
+        for &index in &first.refused {
+            let affinity = &self.affinities[index as usize];
+            let groups = [affinity.one, affinity.other];
+            let groups = groups.map(|value| {
+                let member = self.candidates.member(value);
+                first.groups.leaders.find(member)
+            });
+            if !groups.iter().any(|&group| counted.contains(group)) && !self.cannot_share(affinity)
+            {
+                counted.insert(groups[0]);
+                counted.insert(groups[1]);
+                cost += COPY_COST * u64::from(affinity.frequency);
+            }
+        }
+        cost
+    }
+
+    /// Whether the values of an affinity never end up in one register.
+    fn cannot_share(&self, affinity: &Affinity) -> bool {
         let data = self.function.values();
-        let cannot_share = |affinity: &&Affinity| {
-            let segments = |value: Value| {
-                let candidate = self.candidates.member(value);
-                self.intervals.segments(candidate.as_u32())
-            };
-            let Affinity { one, other, .. } = **affinity;
-            one != other
-                && (data[one].scalar_type != data[other].scalar_type
-                    || overlap(segments(one), segments(other)))
-        };
-        let affinities = self.affinities.iter().filter(cannot_share);
-        let costs = affinities.map(|affinity| COPY_COST * u64::from(affinity.frequency));
-        costs.sum()
+        let (one, other) = (&data[affinity.one], &data[affinity.other]);
+        affinity.one != affinity.other
+            && (one.scalar_type != other.scalar_type
+                || ptxas::takes_for_constant(one.scalar_type) && one.name != other.name
+                || overlap(self.segments(affinity.one), self.segments(affinity.other)))
+    }
+
+    /// Where a value of an affinity is live.
+    fn segments(&self, value: Value) -> &[Segment] {
+        let candidate = self.candidates.member(value);
+        self.intervals.segments(candidate.as_u32())
     }
 
     /// Grants affinities, given by their numbers, in this order.
-    fn solve(&self, order: &[u32], placer: &mut Placer<'_>) -> Solution {
+    fn solve(&self, order: &[u32], placer: &mut Placer<'_>) -> Solution<'_> {
         let segments = self.candidates.values.keys().map(|candidate| {
-            let segments = self.intervals.segments(candidate.as_u32()).iter();
-            let segments = segments.map(|segment| (segment.start.bits(), segment.end.bits()));
-            Some(SegmentSet::List(segments.collect()))
+            let segments = self.intervals.segments(candidate.as_u32());
+            Some(SegmentSet::One(segments))
         });
         let mut groups = Groups {
             leaders: UnionFind::with_domain(self.candidates.values.len()),
             segments: segments.collect(),
         };
+        let mut refused = Vec::new();
         for &index in order {
             let affinity = &self.affinities[index as usize];
-            groups.join(self.function, self.candidates, affinity.one, affinity.other);
+            if !groups.join(self.function, self.candidates, affinity.one, affinity.other) {
+                refused.push(index);
+            }
         }
         let (cost, displaced) = self.cost(&mut groups, placer);
         Solution {
             cost,
             groups,
             displaced,
+            refused,
         }
     }
 
@@ -337,6 +410,11 @@ impl Problem<'_> {
     }
 }
 
+/// Whether two affinities are of one edge.
+fn is_same_edge(one: &Affinity, other: &Affinity) -> bool {
+    one.edge.is_some() && one.edge == other.edge
+}
+
 /// Whether two sorted lists of segments have a slot in common.
 fn overlap(mut one: &[Segment], mut other: &[Segment]) -> bool {
     while let ([first, rest @ ..], [second, others @ ..]) = (one, other) {
@@ -351,31 +429,40 @@ fn overlap(mut one: &[Segment], mut other: &[Segment]) -> bool {
     false
 }
 
-struct Groups {
+struct Groups<'a> {
     leaders: UnionFind<Candidate>,
     /// Of each leader.
-    segments: IndexVec<Candidate, Option<SegmentSet>>,
+    segments: IndexVec<Candidate, Option<SegmentSet<'a>>>,
 }
 
-impl Groups {
-    fn join(&mut self, function: &Function, candidates: &Candidates, one: Value, other: Value) {
+impl Groups<'_> {
+    /// Lets the groups of two values be one, if they can; whether they are.
+    fn join(
+        &mut self,
+        function: &Function,
+        candidates: &Candidates,
+        one: Value,
+        other: Value,
+    ) -> bool {
         let home_of = |value: Value| function.values()[value].name;
         let at_home_together = home_of(one) == home_of(other);
         let mut leader = |value| self.leaders.find(candidates.member(value));
         let (one, other) = (leader(one), leader(other));
         let type_of =
             |candidate: Candidate| function.values()[candidates.values[candidate]].scalar_type;
-        if one == other || type_of(one) != type_of(other) {
-            return;
+        if one == other {
+            return true;
         }
-        if ptxas::takes_for_constant(type_of(one)) && !at_home_together {
-            return;
+        if type_of(one) != type_of(other)
+            || ptxas::takes_for_constant(type_of(one)) && !at_home_together
+        {
+            return false;
         }
         let (Some(first), Some(second)) = (&self.segments[one], &self.segments[other]) else {
             unreachable!("leaders have segments")
         };
         if !first.is_disjoint_from(second) {
-            return;
+            return false;
         }
         let first = self.segments[one].take();
         let second = self.segments[other].take();
@@ -384,13 +471,14 @@ impl Groups {
             first.absorb(second);
             self.segments[leader] = Some(first);
         }
+        true
     }
 }
 
 impl Problem<'_> {
     /// What the copies that are left cost, and the blocks that some of them need; and the results that have to leave their
     /// groups.
-    fn cost(&self, groups: &mut Groups, placer: &mut Placer<'_>) -> (u64, Vec<Value>) {
+    fn cost(&self, groups: &mut Groups<'_>, placer: &mut Placer<'_>) -> (u64, Vec<Value>) {
         let Problem {
             function,
             candidates,
@@ -412,11 +500,13 @@ impl Problem<'_> {
                 Register::from_index(leaders[candidate].index())
             })
         };
+        let live = LiveCandidates {
+            sets: self.intervals.sets(),
+            values: &candidates.values,
+        };
         let mut cost = 0;
         let mut granted: DenseMap<Value, u64> = DenseMap::new();
         let mut copies: Vec<Copy<Register>> = Vec::new();
-        let is_same_edge =
-            |one: &Affinity, other: &Affinity| one.edge.is_some() && one.edge == other.edge;
         for affinities in affinities.chunk_by(is_same_edge) {
             copies.clear();
             for affinity in affinities {
@@ -433,7 +523,8 @@ impl Problem<'_> {
             }
             let mut here = COPY_COST * copies.len() as u64;
             if let Some((block, edge)) = affinities[0].edge
-                && placer.place(block, edge as usize, &copies, &register) == Placement::NewBlock
+                && placer.place(block, edge as usize, &copies, live, &register)
+                    == Placement::NewBlock
             {
                 here += BLOCK_COST;
             }
@@ -548,7 +639,7 @@ fn preferences(
     defined: &[Value],
     use_counts: &IndexVec<Value, u32>,
     candidates: &Candidates,
-    groups: &mut Groups,
+    groups: &mut Groups<'_>,
 ) -> Vec<Preference> {
     let mut preferences: Vec<Preference> = Vec::with_capacity(candidates.values.len());
     for &value in defined {
@@ -581,7 +672,7 @@ impl Problem<'_> {
     /// Names the groups after homes, by how much their values are used.
     fn names(
         &self,
-        groups: &mut Groups,
+        groups: &mut Groups<'_>,
         defined: &[Value],
         use_counts: &IndexVec<Value, u32>,
     ) -> Names {
@@ -622,7 +713,7 @@ impl Problem<'_> {
     /// Groups that no register may be shared by, though they are never live at the same time, by their leaders: one of a guarded result
     /// that does not share a register with what it keeps, and one that the instruction reads. What is kept is copied to the result's
     /// register before the instruction, and would overwrite it.
-    fn apart(&self, groups: &mut Groups) -> DenseMap<Candidate, SmallVec<[Candidate; 2]>> {
+    fn apart(&self, groups: &mut Groups<'_>) -> DenseMap<Candidate, SmallVec<[Candidate; 2]>> {
         let Problem {
             function,
             candidates,
@@ -655,18 +746,20 @@ impl Problem<'_> {
     }
 }
 
-/// Gives each value the register of its group, or a new one where that has none.
+/// Gives each value the register of its group, or a new one where that has none: the registers of all values, and the types of new ones.
 fn fill(
     function: &Function,
     defined: &[Value],
     candidates: &Candidates,
-    mut groups: Groups,
+    mut groups: Groups<'_>,
     mut names: Names,
-    free: &mut FreeRegisters,
-) -> Sharing {
+    free: impl Fn() -> FreeRegisters,
+) -> (IndexVec<Value, PackedOption<Register>>, Vec<ScalarType>) {
     let mut new_registers = Vec::new();
+    let mut found = None;
     let mut fresh = |value: Value| {
         let scalar_type = function.values()[value].scalar_type;
+        let free = found.get_or_insert_with(&free);
         let register = free.take(scalar_type).unwrap_or_else(|| {
             let index = function.registers().len() + new_registers.len();
             new_registers.push(scalar_type);
@@ -691,8 +784,5 @@ fn fill(
             },
         };
     }
-    Sharing {
-        registers,
-        new_registers,
-    }
+    (registers, new_registers)
 }

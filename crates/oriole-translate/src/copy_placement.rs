@@ -12,17 +12,19 @@
 //!
 //! ## Soundness
 //! Copies of an edge may be made before a branch that has another way out if nothing on that way needs what they overwrite:
-//! neither the branch itself, nor an argument of the other edge, nor a value that is live where that one leads.
+//! neither the branch itself, nor an argument of the other edge, nor a value that is live where that one leads. Only values that
+//! compete for registers are looked at there: what no copy concerns is in a register that no copy writes.
 //!
 //! ## Why
 //! `ptxas` takes a block of copies before a loop's header for a way into the loop: it peels the first iteration, and does not
 //! unroll. Copies in the latch cost nothing once it has renamed registers.
 
+use crate::candidates::Candidate;
 use crate::parallel_copy::Copy;
 use oriole_analysis::ControlFlow;
-use oriole_analysis::liveness::{LiveSets, Values};
+use oriole_analysis::liveness::LiveSets;
 use oriole_collections::IndexVec;
-use oriole_ir::{Block, Definition, Function, Instruction, Operand, Register, Value};
+use oriole_ir::{Block, Definition, Function, Operand, Register, Value};
 
 /// Where the copies of an edge go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,16 +49,17 @@ const LIVE_BUDGET_PER_VALUE: usize = 16;
 pub(crate) struct Placer<'a> {
     function: &'a Function,
     flow: &'a ControlFlow,
-    /// What is live at the start of each block; found when it is first needed.
-    live: Option<Live>,
     /// Live values that may still be looked at.
     budget: usize,
 }
 
-struct Live {
-    sets: LiveSets,
-    /// The number that each block has there.
-    numbers: IndexVec<Block, u32>,
+/// Which values that compete for registers are live at the start of each block.
+#[derive(Clone, Copy)]
+pub(crate) struct LiveCandidates<'a> {
+    /// By numbers of blocks and candidates.
+    pub sets: &'a LiveSets,
+    /// The value of each candidate.
+    pub values: &'a IndexVec<Candidate, Value>,
 }
 
 impl<'a> Placer<'a> {
@@ -64,7 +67,6 @@ impl<'a> Placer<'a> {
         Placer {
             function,
             flow,
-            live: None,
             budget: LIVE_BUDGET_PER_VALUE * function.values().len(),
         }
     }
@@ -80,51 +82,62 @@ impl<'a> Placer<'a> {
         block: Block,
         edge: usize,
         copies: &[Copy<Register>],
+        live: LiveCandidates<'_>,
         register: &impl Fn(Value) -> Register,
     ) -> Placement {
+        match self.fixed_placement(block, edge) {
+            Some(placement) => placement,
+            None if self.may_precede_branch((block, edge), copies, live, register) => {
+                Placement::BeforeTerminator
+            }
+            None => Placement::NewBlock,
+        }
+    }
+
+    /// Whether the copies of an edge need a block of their own, whatever they are.
+    pub fn needs_block(&self, block: Block, edge: usize) -> bool {
+        self.fixed_placement(block, edge) == Some(Placement::NewBlock)
+    }
+
+    /// The place for the copies of an edge, if it does not depend on what they are.
+    fn fixed_placement(&self, block: Block, edge: usize) -> Option<Placement> {
         let function = self.function;
         let data = &function.blocks()[block];
         if data.fall_through() == Some(edge) {
-            return Placement::AfterTerminator;
+            return Some(Placement::AfterTerminator);
         }
         let target = data.edges[edge].target;
-        let last = function
+        let branch = function
             .last_instruction(block)
             .expect("an edge that is taken has a branch");
-        let reads_something = function
-            .operands(last)
-            .iter()
-            .any(|operand| matches!(operand, Operand::Value(_) | Operand::Register(_)));
-        if data.edges.len() == 1 && !reads_something {
-            Placement::BeforeTerminator
-        } else if self.flow.predecessors(target).len() == 1 {
-            Placement::TargetStart
-        } else if self.may_precede_branch(block, last, edge, copies, register) {
-            Placement::BeforeTerminator
-        } else {
-            Placement::NewBlock
+        let operands = function.operands(branch);
+        let is_read =
+            |operand: &Operand| matches!(operand, Operand::Value(_) | Operand::Register(_));
+        if data.edges.len() == 1 && !operands.iter().any(is_read) {
+            return Some(Placement::BeforeTerminator);
         }
+        if self.flow.predecessors(target).len() == 1 {
+            return Some(Placement::TargetStart);
+        }
+        let is_plain = matches!(
+            operands,
+            [Operand::Value(_) | Operand::Register(_), Operand::Target(0)]
+        );
+        let is_two_way = data.edges.len() == 2 && data.falls_through && edge == 0;
+        let may_go_before = is_plain && is_two_way && function.guard(branch).is_some();
+        (!may_go_before).then_some(Placement::NewBlock)
     }
 
     /// Whether the copies of an edge may be made whether or not the branch that ends the block is taken.
     fn may_precede_branch(
         &mut self,
-        block: Block,
-        branch: Instruction,
-        edge: usize,
+        (block, edge): (Block, usize),
         copies: &[Copy<Register>],
+        live: LiveCandidates<'_>,
         register: &impl Fn(Value) -> Register,
     ) -> bool {
         let function = self.function;
         let data = &function.blocks()[block];
-        let is_plain = matches!(
-            function.operands(branch),
-            [Operand::Value(_) | Operand::Register(_), Operand::Target(0)]
-        );
-        let is_two_way = data.edges.len() == 2 && data.falls_through && edge == 0;
-        if !(is_plain && is_two_way && function.guard(branch).is_some()) {
-            return false;
-        }
         let goes_back = self.flow.position(data.edges[edge].target) <= self.flow.position(block);
         if copies.len() > MOST_SPECULATED && !goes_back {
             return false;
@@ -136,42 +149,18 @@ impl<'a> Placer<'a> {
             function.values()[*value].definition == Definition::Undefined || !is_written(*value)
         };
         let other = data.edges[1];
-        if !function.uses(branch).all(|value| is_kept(&value))
+        let mut branch = function.last_instruction(block).into_iter();
+        if !branch.all(|branch| function.uses(branch).all(|value| is_kept(&value)))
             || !function.arguments(other).iter().all(is_kept)
         {
             return false;
         }
-        let Some(live) = self.live_at(other.target) else {
-            return false;
-        };
-        live.iter().all(is_kept)
-    }
-
-    /// The values live at the start of a block; nothing if too much was looked at already.
-    fn live_at(&mut self, block: Block) -> Option<Vec<Value>> {
         if self.budget == 0 {
-            return None;
+            return false;
         }
-        let function = self.function;
-        let live = self.live.get_or_insert_with(|| {
-            let mut numbers = IndexVec::from_elem(u32::MAX, function.blocks().len());
-            for (number, &block) in function.block_order().iter().enumerate() {
-                numbers[block] = number as u32;
-            }
-            Live {
-                sets: LiveSets::of(&Values::of(function)),
-                numbers,
-            }
-        });
-        let found = live.sets.live_in(live.numbers[block]);
+        let found = live.sets.live_in(other.target.as_u32());
         self.budget = self.budget.saturating_sub(found.len() + 1);
-        // Behind the values are pinned registers, which hold none.
-        let count = function.values().len() as u32;
-        let values = found.into_iter().filter(|&entity| entity < count);
-        Some(
-            values
-                .map(|entity| Value::from_index(entity as usize))
-                .collect(),
-        )
+        let mut found = found.into_iter();
+        found.all(|candidate| is_kept(&live.values[Candidate::from_u32(candidate)]))
     }
 }

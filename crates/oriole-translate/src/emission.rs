@@ -19,7 +19,7 @@ use crate::out_of_ssa::Hoisted;
 use crate::parallel_copy::Copy;
 use declarations::Places;
 use names::Position;
-use oriole_collections::{DenseMap, DenseSet, IndexVec};
+use oriole_collections::{DenseMap, DenseSet, IndexVec, StringSet};
 use oriole_ir::{Block, Function, Global, Instruction, Register, Variable};
 use oriole_isa::ScalarType;
 use oriole_syntax::scopes::{Globals, Scopes};
@@ -85,7 +85,7 @@ struct Emitter<'a> {
     hoists: bool,
     position: Position,
     /// The names that inner scopes declare, once they were asked for.
-    inner_names: Option<BTreeSet<String>>,
+    inner_names: Option<StringSet>,
     /// Whether the instruction being written stands where its statement did.
     in_place: bool,
     is_doubtful: bool,
@@ -506,7 +506,9 @@ impl Emitter<'_> {
         if let Some(source) = source
             && self.in_place
         {
-            self.flush(source as usize);
+            if self.cursor < source as usize {
+                self.flush(source as usize);
+            }
             self.cursor = source as usize + 1;
         }
     }

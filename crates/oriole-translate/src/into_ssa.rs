@@ -30,15 +30,18 @@ pub struct Translated {
     /// Its names, resolved.
     pub scopes: Scopes,
     /// What was found on the way and is true of the function as it came.
-    found: Option<(ControlFlow, Dominators)>,
+    found: Option<(ControlFlow, Dominators, Option<Loops>)>,
 }
 
 impl Translated {
     /// Gives away what was found on the way, to analyses that have nothing yet of the function, which must not have been changed.
     pub fn hand_over(&mut self, analyses: &mut Analyses) {
-        if let Some((flow, dominators)) = self.found.take() {
+        if let Some((flow, dominators, loops)) = self.found.take() {
             analyses.adopt(flow);
             analyses.adopt(dominators);
+            if let Some(loops) = loops {
+                analyses.adopt(loops);
+            }
         }
     }
 }
@@ -76,12 +79,12 @@ pub fn into_ssa(
         mentions = Mentions::where_control_gets(builder.function(), &flow);
     }
     let mut renaming = Renaming::new(builder, &flow, &dominators);
-    renaming.place_parameters(mentions);
+    let loops = renaming.place_parameters(mentions);
     renaming.rename();
     Ok(Translated {
         function: renaming.builder.finish(),
         scopes,
-        found: Some((flow, dominators)),
+        found: Some((flow, dominators, loops)),
     })
 }
 
@@ -185,7 +188,8 @@ impl<'a> Renaming<'a> {
         }
     }
 
-    fn place_parameters(&mut self, mentions: Mentions) {
+    /// Gives the loops, if they had to be found.
+    fn place_parameters(&mut self, mentions: Mentions) -> Option<Loops> {
         let Mentions {
             summaries,
             mut exposed,
@@ -211,7 +215,7 @@ impl<'a> Renaming<'a> {
         }
         exposed.retain(|&(register, _)| joins.contains(register));
         if exposed.is_empty() {
-            return;
+            return None;
         }
         exposed.sort_unstable();
         definitions.sort_unstable();
@@ -258,6 +262,7 @@ impl<'a> Renaming<'a> {
                 self.parameters[block].push(register);
             }
         }
+        Some(loops)
     }
 
     fn rename(&mut self) {

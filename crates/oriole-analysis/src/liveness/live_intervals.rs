@@ -478,6 +478,11 @@ impl LiveIntervals {
         &self.sets
     }
 
+    /// Leaves only what is live at the start of blocks.
+    pub fn into_sets(self) -> LiveSets {
+        self.sets
+    }
+
     /// How many things have an interval.
     pub fn entity_count(&self) -> usize {
         self.segment_starts.len() - 1

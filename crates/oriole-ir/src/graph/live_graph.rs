@@ -164,11 +164,16 @@ impl<'graph> LiveGraph<'graph> {
         self.dominators.clear();
         self.dominators.resize(count, u64::MAX);
         self.dominators[ROOT as usize] = 1 << ROOT;
+        for definition in ROOT + 1..self.first_live {
+            self.dominators[definition as usize] = 1 << ROOT | 1 << definition;
+        }
+        // Behind the edges to the definitions come those of the walk back, so that the last ones are next to definitions.
+        let live = &self.edges[self.first_live as usize - 1..];
         let mut is_changed = true;
         while is_changed {
             is_changed = false;
             // The edges into a node follow each other.
-            for edges in self.edges.chunk_by(|one, other| one.1 == other.1) {
+            for edges in live.chunk_by(|one, other| one.1 == other.1).rev() {
                 let node = edges[0].1;
                 let above = edges.iter().fold(u64::MAX, |above, &(from, _)| {
                     above & self.dominators[from as usize]

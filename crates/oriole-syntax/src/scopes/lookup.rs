@@ -1,6 +1,6 @@
 //! What a name means where it stands: single names, and those of ranges, which are declared many at a time.
 
-use super::numbered::split_number;
+use super::numbered::{split_number, split_word};
 use super::{
     Hidden, Label, NO_RANGE, NO_SLOTS, Reference, Register, Resolver, Variable, recent_slot,
     short_word,
@@ -12,30 +12,60 @@ use oriole_isa::SpecialRegister;
 impl<'module> Resolver<'module> {
     #[inline(always)]
     pub(super) fn resolve_name(&mut self, name: Text, instruction: &Instruction) -> Reference {
-        if !self.contested
-            && let Some(reference) = self.ranged(name)
-        {
-            return reference;
+        if self.contested {
+            return self.resolve_rare(name, None, instruction);
         }
-        self.resolve_rare(name, self.module.text(name), instruction)
+        let word = short_word(self.text, name.start(), name.len());
+        if let Some(known) = word.and_then(|word| self.known.get(word)) {
+            return known;
+        }
+        self.resolve_new(name, word, instruction)
     }
 
+    /// What a name means that is not known, given the number it has if it is short.
+    #[inline(never)]
+    fn resolve_new(
+        &mut self,
+        name: Text,
+        word: Option<u64>,
+        instruction: &Instruction,
+    ) -> Reference {
+        let Some(reference) = self.ranged(name, word) else {
+            return self.resolve_rare(name, word, instruction);
+        };
+        if let Some(word) = word {
+            self.known.insert(word, reference);
+        }
+        reference
+    }
+
+    /// What a name means that no range declares, or whatever name it is where names are contested. It will be known by `word`, if
+    /// it can.
     #[inline(never)]
     fn resolve_rare(
         &mut self,
         name: Text,
-        text: &'module str,
+        word: Option<u64>,
         instruction: &Instruction,
     ) -> Reference {
+        let text = self.module.text(name);
         if let Some(reference) = self.declared(name, text) {
             if let Reference::Label(label) = reference {
                 self.scopes.labels[label as usize].is_mentioned = true;
+            } else if let Some(word) = word
+                // A label hides what it means from where it stands.
+                && self.meanings(text).label.is_none()
+            {
+                self.known.insert(word, reference);
             }
             return reference;
         }
         if text == "WARP_SZ"
             || (text.starts_with('%') && SpecialRegister::from_text(text).is_some())
         {
+            if let Some(word) = word {
+                self.known.insert(word, Reference::Special);
+            }
             return Reference::Special;
         }
         if let Some(global) = self.globals.index(text) {
@@ -80,10 +110,14 @@ impl<'module> Resolver<'module> {
         {
             return Some(single.reference());
         }
-        let (innermost, number) = self.range_and_number(name);
-        let range = self
-            .range_with(innermost, number)
-            .map(|range| self.bindings[range as usize].scope);
+        // Unless names are contested, no range declares what is declared alone.
+        let range = if self.contested {
+            let (innermost, number) = self.range_and_number(name, None);
+            let range = self.range_with(innermost, number);
+            range.map(|range| self.bindings[range as usize].scope)
+        } else {
+            None
+        };
         let value_scope = single.map(|(scope, _)| scope).max(range);
         if let Some(label) = meanings.label {
             let Label {
@@ -98,14 +132,14 @@ impl<'module> Resolver<'module> {
             Some((scope, single)) if range.is_none_or(|range| scope >= range) => {
                 Some(single.reference())
             }
-            _ => self.ranged(name),
+            _ => self.ranged(name, None),
         }
     }
 
     /// The register or variable of this name if a range declares it. Everything but the most common way is kept out of line.
     #[inline(always)]
-    fn ranged(&mut self, name: Text) -> Option<Reference> {
-        let (mut index, number) = self.range_and_number(name);
+    fn ranged(&mut self, name: Text, word: Option<u64>) -> Option<Reference> {
+        let (mut index, number) = self.range_and_number(name, word);
         let mut binding = self.bindings.get(index as usize)?;
         if number >= binding.count {
             index = self.range_with(index, number)?;
@@ -126,14 +160,18 @@ impl<'module> Resolver<'module> {
         })
     }
 
-    /// The visible range whose name a name begins with, [`NO_RANGE`] for none, and the number behind that.
+    /// The visible range whose name a name begins with, [`NO_RANGE`] for none, and the number behind that. `word` is the name as a
+    /// number, if it is short.
     #[inline(always)]
-    fn range_and_number(&mut self, name: Text) -> (u32, u32) {
-        let bytes = &self.text[name.start()..];
-        let Some((length, number)) = split_number(&bytes[..name.len()]) else {
+    fn range_and_number(&mut self, name: Text, word: Option<u64>) -> (u32, u32) {
+        let split = match word {
+            Some(word) => split_word(word, name.len()),
+            None => split_number(&self.text[name.span().range()]),
+        };
+        let Some((length, number)) = split else {
             return (NO_RANGE, 0);
         };
-        let Some(word) = short_word(bytes, length) else {
+        let Some(word) = short_word(self.text, name.start(), length) else {
             return (self.range_named(name, length), number);
         };
         let slot = recent_slot(word);

@@ -105,6 +105,25 @@ pub(super) fn split_number(name: &[u8]) -> Option<(usize, u32)> {
     Some((start, number))
 }
 
+/// The same of a name of `length` bytes as a number, as [`short_word`](super::short_word) gives it, at all digits at once.
+#[inline]
+pub(super) fn split_word(word: u64, length: usize) -> Option<(usize, u32)> {
+    const ONES: u64 = u64::MAX / 0xFF;
+    // The last byte is the highest one. What is no digit has its highest bit set in `others`; so have bytes behind the name.
+    let values = (word << (64 - 8 * length)) ^ (ONES * 0x30);
+    let others = (((values & (ONES * 0x7F)) + ONES * (0x80 - 10)) | values) & (ONES * 0x80);
+    let digits = others.leading_zeros() as usize / 8;
+    if digits == 0 || digits == length {
+        return None;
+    }
+    // Neighbours are put together: digits to hundreds, these to ten thousands, and these to the number.
+    let values = values & !(u64::MAX >> (8 * digits));
+    let pairs = (values.wrapping_mul(10 * 0x100 + 1) >> 8) & 0x00FF_00FF_00FF_00FF;
+    let fours = (pairs.wrapping_mul(100 * 0x1_0000 + 1) >> 16) & 0x0000_FFFF_0000_FFFF;
+    let number = fours.wrapping_mul(10_000 * 0x1_0000_0000 + 1) >> 32;
+    Some((length - digits, number as u32))
+}
+
 /// The number at the end of a name, if it fits. Given the whole name, since to keep track of where its digits start would cost
 /// [`split_number`] a little for every digit of every name.
 #[cold]
@@ -116,4 +135,24 @@ fn long_number(name: &[u8]) -> Option<u32> {
             (number * 10 + u64::from(digit - b'0')).min(u64::from(u32::MAX) + 1)
         });
     u32::try_from(number).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::short_word;
+    use super::*;
+
+    #[test]
+    fn short_names_are_split_alike() {
+        for name in [
+            "a", "%r1", "%r", "%r0", "%rd12", "%p007", "1", "123", "x1y", "%r9999", "r1234567",
+            "%f/9", "%f:9", "%f90210", "abcdefgh", "1bcdefg8", "x\u{e9}7", "_99", "$L__BB1_",
+        ] {
+            let bytes = name.as_bytes();
+            for text in [name.to_owned(), format!("{name}, %r1234567;")] {
+                let word = short_word(text.as_bytes(), 0, bytes.len()).expect("short");
+                assert_eq!(split_word(word, bytes.len()), split_number(bytes), "{name}");
+            }
+        }
+    }
 }

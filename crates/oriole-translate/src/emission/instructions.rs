@@ -334,9 +334,10 @@ impl Emitter<'_> {
                     Literal::Integer {
                         bits,
                         unsigned: true,
-                    } => module.add_formatted(format_args!("{bits}")),
+                    } => module.add_integer(false, bits),
                     Literal::Integer { bits, .. } => {
-                        module.add_formatted(format_args!("{}", bits as i64))
+                        let signed = bits as i64;
+                        module.add_integer(signed < 0, signed.unsigned_abs())
                     }
                     Literal::Single(bits) => module.add_formatted(format_args!("0f{bits:08X}")),
                     Literal::Double(bits) => module.add_formatted(format_args!("0d{bits:016X}")),

@@ -9,9 +9,9 @@
 //! all functions are like that, and their names need not be resolved again.
 
 use super::Emitter;
+use oriole_collections::StringSet;
 use oriole_ir::{Register, Variable};
 use oriole_syntax::tree::{Statement, Text};
-use std::collections::BTreeSet;
 
 /// Of an inner scope so many names are remembered: what is declared in it is looked for one by one.
 const MOST_DECLARED: usize = 32;
@@ -109,12 +109,11 @@ impl Emitter<'_> {
             let registers = scopes.registers.iter().map(|own| (own.scope, own.name));
             let variables = scopes.variables.iter().map(|own| (own.scope, own.name));
             let labels = scopes.labels.iter().map(|own| (own.scope, own.name));
-            let inner: BTreeSet<String> = registers
-                .chain(variables)
-                .chain(labels)
-                .filter(|&(scope, _)| scope != 0)
-                .map(|(_, name)| module.text(name).to_owned())
-                .collect();
+            let all = registers.chain(variables).chain(labels);
+            let mut inner = StringSet::new();
+            for (_, name) in all.filter(|&(scope, _)| scope != 0) {
+                inner.insert(module.text(name));
+            }
             inner
         });
         names.contains(module.text(name))

@@ -25,25 +25,24 @@ impl Spellings {
             if instruction.guard != Guard::None || nodes.len() > 2 {
                 continue;
             }
+            let mnemonic = module.text(instruction.mnemonic);
+            let references = &scopes.references[nodes.clone()];
             // A name with a dot is one member of a vector.
             let is_name = |node: &tree::Operand| {
                 node.kind == OperandKind::Name
                     && node.prefix == tree::Prefix::None
                     && !module.text(node.text).contains('.')
             };
-            if !body.operands[nodes.clone()].iter().all(is_name) {
-                continue;
-            }
-            let mnemonic = module.text(instruction.mnemonic);
-            match scopes.references[nodes] {
+            let are_names = || body.operands[nodes.clone()].iter().all(is_name);
+            match *references {
                 [Reference::Register(to), Reference::Register(from)]
-                    if mnemonic.starts_with("mov.") =>
+                    if mnemonic.starts_with("mov.") && are_names() =>
                 {
                     spellings
                         .copies
                         .get_or_insert_with((to, from), || instruction.mnemonic);
                 }
-                [Reference::Label(label)] if mnemonic == "bra.uni" => {
+                [Reference::Label(label)] if mnemonic == "bra.uni" && are_names() => {
                     spellings
                         .jumps
                         .get_or_insert_with(label, || instruction.mnemonic);
