@@ -36,6 +36,15 @@ impl<K: DenseKey, V> ScopedMap<K, V> {
         }
     }
 
+    /// An empty map with its outermost scope open, and room for so many entries.
+    #[track_caller]
+    pub fn with_capacity(entries: usize) -> Self {
+        Self {
+            table: DenseMap::with_capacity(entries),
+            ..Self::new()
+        }
+    }
+
     /// Depth of the innermost open scope.
     #[inline]
     pub fn depth(&self) -> usize {

@@ -230,6 +230,9 @@ fn complement_of(function: &Function, instruction: Instruction) -> Option<Instru
     same.then_some(earlier)
 }
 
+/// One in so many instructions usually is a candidate.
+const USUALLY_ONE_IN: usize = 4;
+
 /// Which instructions are looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Candidates {
@@ -277,7 +280,7 @@ impl<'function> Search<'function> {
                 .map(Value::from_index)
                 .collect(),
             immediate: DenseMap::new(),
-            known: ScopedMap::new(),
+            known: ScopedMap::with_capacity(function.instruction_bound() / USUALLY_ONE_IN),
             versions: DenseMap::new(),
             classes: 0,
             stamps: Versions::default(),

@@ -4,7 +4,7 @@ use crate::equality::{Kind, has_stable_operands, kind_of};
 use crate::speculative_hoist::names_variable;
 use oriole_analysis::scalar_evolution::{Expression, Query, ScalarEvolution};
 use oriole_analysis::{Analyses, ControlFlow, Loop, LoopBlocks, Loops};
-use oriole_collections::DenseSet;
+use oriole_collections::SmallVec;
 use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Value};
 use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, build};
 use std::cell::OnceCell;
@@ -202,17 +202,20 @@ impl Region<'_> {
     ) -> Option<Vec<Instruction>> {
         let function = self.function;
         let mut order: Vec<Instruction> = Vec::new();
-        let mut entered: DenseSet<Instruction> = DenseSet::new();
+        // There are few, so they are looked through.
+        let mut entered: SmallVec<[Instruction; 16]> = SmallVec::new();
         // Instructions, and whether their operands are in the list.
-        let mut stack = vec![(root, false)];
+        let mut stack: SmallVec<[(Instruction, bool); 16]> = SmallVec::new();
+        stack.push((root, false));
         while let Some((instruction, is_ready)) = stack.pop() {
             if is_ready {
                 order.push(instruction);
                 continue;
             }
-            if !entered.insert(instruction) {
+            if entered.contains(&instruction) {
                 continue;
             }
+            entered.push(instruction);
             if entered.len() > most || !is_movable(function, instruction) {
                 return None;
             }

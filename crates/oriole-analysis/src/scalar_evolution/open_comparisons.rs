@@ -6,8 +6,8 @@
 //!
 //! - The range of what is loaded, given by a call, or handed to the function is full. So is that of a sum with such a term, of
 //!   a recurrence that starts with such a number, and of the low bits of such a number.
-//! - A full range decides no comparison with another one, nor with a number that is not the first or the last of its width, and
-//!   never whether two numbers are equal.
+//! - A full range decides no comparison with another one, nor with a number that is not the first or the last of its width as it is
+//!   compared, and never whether two numbers are equal.
 //! - Conditions narrow the range of an expression only if one of them compares a part of it.
 //! - The definitions of the leaves of an expression dominate that of a value with this expression. A condition that is computed
 //!   before a leaf says nothing about it.
@@ -47,7 +47,10 @@ impl Query<'_> {
         for (side, other) in [(left, right), (right, left)] {
             let is_candidate = match self.state.expressions.as_constant(other) {
                 _ if is_equality => true,
-                Some(number) => !is_extreme(number, self.state.expressions.bits(other)),
+                Some(number) => {
+                    let bits = self.state.expressions.bits(other);
+                    !is_extreme(number, bits, relation.is_signed())
+                }
                 None => self.is_full(reader, other) && !self.is_told_of(facts, other),
             };
             if is_candidate && self.is_full(reader, side) && !self.is_told_of(facts, side) {
@@ -189,13 +192,18 @@ impl Query<'_> {
         }
         let comparison = format.mnemonic.modifiers().comparison?;
         let is_equality = matches!(comparison, Comparison::Equal | Comparison::NotEqual);
+        let is_unsigned = matches!(
+            comparison,
+            Comparison::Lower | Comparison::LowerSame | Comparison::Higher | Comparison::HigherSame
+        );
+        let signed = compared.is_signed() && !is_unsigned;
         let mut leaves: SmallVec<[(Value, Plain); 2]> = SmallVec::new();
         for operand in [left, right] {
             match operand {
                 Operand::Value(value) => leaves.push((value, self.plain(value, compared.bits())?)),
                 Operand::Constant(constant) => {
                     let number = literal_bits(function.constants()[constant].literal?, compared)?;
-                    if !is_equality && is_extreme(number, compared.bits()) {
+                    if !is_equality && is_extreme(number, compared.bits(), signed) {
                         return None;
                     }
                 }
@@ -325,7 +333,10 @@ impl Query<'_> {
 }
 
 /// Whether a number is the first or the last of its width, as a signed or an unsigned one.
-fn is_extreme(number: u64, bits: u32) -> bool {
-    let most = mask(bits) >> 1;
-    number == 0 || number == mask(bits) || number == most || number == most + 1
+fn is_extreme(number: u64, bits: u32, signed: bool) -> bool {
+    let most = match signed {
+        true => mask(bits) >> 1,
+        false => mask(bits),
+    };
+    number == most || number == most.wrapping_add(1) & mask(bits)
 }

@@ -142,6 +142,23 @@ impl Shape {
         Some(self.loops.header(parent))
     }
 
+    /// Whether the edges to a block are those it had, and it is a header and reached if it was.
+    fn has_same_edges_to(&self, old: &Shape, block: Block) -> bool {
+        if !self.is_reachable(block) || !old.is_reachable(block) {
+            return self.is_reachable(block) == old.is_reachable(block);
+        }
+        self.headed(block).is_some() == old.headed(block).is_some()
+            && self.edges_to(block).eq(old.edges_to(block))
+    }
+
+    /// The blocks that control comes to a block from, once per edge, and whether it goes back.
+    fn edges_to(&self, block: Block) -> impl Iterator<Item = (Block, bool)> + '_ {
+        let position = self.flow.position(block);
+        let from = self.flow.predecessors(block);
+        let reached = from.filter(|&from| self.flow.is_reachable(from));
+        reached.map(move |from| (from, self.flow.position(from) >= position))
+    }
+
     /// The sources that are not what they were before.
     pub fn touched_since(&self, function: &Function, old: &Shape) -> Vec<Key> {
         let mut touched = Vec::new();
@@ -150,17 +167,7 @@ impl Shape {
         let mut changed: IndexVec<Block, bool> = IndexVec::from_elem(false, count);
         let was = |block: Block| block.index() < old.loop_of_header.len();
         for block in blocks.clone() {
-            let edges = |shape: &Shape| -> (bool, bool, Vec<(Block, bool)>) {
-                if !shape.is_reachable(block) {
-                    return (false, false, Vec::new());
-                }
-                let position = shape.flow.position(block);
-                let from = shape.flow.predecessors(block);
-                let reached = from.filter(|&from| shape.flow.is_reachable(from));
-                let edges = reached.map(|from| (from, shape.flow.position(from) >= position));
-                (true, shape.headed(block).is_some(), edges.collect())
-            };
-            if !was(block) || edges(self) != edges(old) {
+            if !was(block) || !self.has_same_edges_to(old, block) {
                 touched.push(Key::Incoming(block));
             }
             let successors_differ = !was(block)
