@@ -214,6 +214,12 @@ pub(crate) fn share(
         0 => 0,
         _ => problem.least_cost(&mut best, placer),
     };
+    if cfg!(debug_assertions) {
+        for order in orders {
+            let other = problem.solve(&problem.arrange(order), placer);
+            assert!(other.cost >= least, "no order costs less than the least");
+        }
+    }
     for order in &orders[1..] {
         if best.cost <= least {
             break;

@@ -39,6 +39,40 @@ fn inner_scopes_shadow_and_end() {
 }
 
 #[test]
+fn what_is_remembered_of_a_name_ends_with_its_declaration() {
+    let (references, errors) = resolve_text(
+        ".reg .b32 x, y, %r<3>; mov.b32 x, %r1; mov.b32 x, %r1; { .reg .b32 x; mov.b32 x, y; { .reg .b32 x; mov.b32 x, %r1; } \
+         mov.b32 x, y; { .reg .b32 %r<2>; mov.b32 x, %r1; mov.b32 x, %r2; } mov.b32 x, %r1; } mov.b32 x, %r1; \
+         { .reg .b32 %r1; mov.b32 x, %r1; } mov.b32 x, %r1; { mov.b32 y, x; y: mov.b32 x, %tid.x; bra y; } mov.b32 y, %tid.x;",
+    );
+    assert_eq!(errors, Vec::<String>::new());
+    let register = |number: u32| format!("Register({number})");
+    let label = "Label(0)".to_owned();
+    let special = "Special".to_owned();
+    // Outside are x, y and %r1; then x of the first scope inside, x of the second, %r1 of the third and %r2, and %r1 declared alone.
+    let (x, y, one) = (register(0), register(1), register(2));
+    let expected = [
+        [&x, &one],
+        [&x, &one],
+        [&register(3), &y],
+        [&register(4), &one],
+        [&register(3), &y],
+        [&register(3), &register(5)],
+        [&register(3), &register(6)],
+        [&register(3), &one],
+        [&x, &one],
+        [&x, &register(7)],
+        [&x, &one],
+        [&y, &x],
+        [&x, &special],
+        [&label, &y],
+    ];
+    let mut expected: Vec<&String> = expected.iter().flatten().copied().collect();
+    expected.push(&special);
+    assert_eq!(references.iter().collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn an_inner_range_hides_only_its_own_numbers() {
     let (references, errors) = resolve_text(
         ".reg .b32 %r<100>; { .reg .b32 %r<10>; mov.b32 %r50, %r9; { .reg .b32 %r<2>; mov.b32 %r50, %r9; mov.b32 %r1, %r99; } }",
