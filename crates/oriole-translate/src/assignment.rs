@@ -54,6 +54,8 @@ pub struct Assignment {
     pub edges: Vec<EdgeCopies>,
     /// Copies before guarded instructions.
     pub ties: DenseMap<Instruction, Vec<Copy<Register>>>,
+    /// Parameters of loop headers because of which edges back need a block for their copies: see [`crate::parameter_isolation`].
+    pub(crate) crowded: Vec<Value>,
 }
 
 impl Assignment {
@@ -148,6 +150,7 @@ pub fn assign(function: &Function, analyses: &mut Analyses) -> Assignment {
             new_registers: Vec::new(),
             edges: Vec::new(),
             ties: DenseMap::new(),
+            crowded: Vec::new(),
         },
         use_counts: IndexVec::from_elem(0, function.values().len()),
         first_uses: IndexVec::from_elem(u32::MAX, function.values().len()),
@@ -187,6 +190,7 @@ impl Assigner<'_> {
             new_registers,
             edges,
             ties,
+            ..
         } = &mut self.assignment;
         if new_registers.is_empty() {
             return;
@@ -707,6 +711,10 @@ impl Assigner<'_> {
                     .expect("copies are left only where registers were shared");
                 let live = LiveCandidates { sets, values };
                 let placement = placer.place(block, index, &copies, live, &register);
+                if placement == Placement::NewBlock {
+                    let crowded = placer.crowded((block, index), &copies, live, &register);
+                    self.assignment.crowded.extend(crowded);
+                }
                 let copies = self.sequence(&copies);
                 self.assignment.edges.push(EdgeCopies {
                     block,

@@ -42,6 +42,9 @@ pub enum Placement {
 /// More copies than this are not made before a branch that may go the other way, unless it is a loop's.
 const MOST_SPECULATED: usize = 3;
 
+/// More parameters than this are not copied in a loop's header to let the copies of its edge back go before the branch.
+const MOST_CROWDED: usize = 8;
+
 /// What is looked at for each value of a function at most, over all edges: how much is live where an edge leads has no bound.
 const LIVE_BUDGET_PER_VALUE: usize = 16;
 
@@ -136,22 +139,63 @@ impl<'a> Placer<'a> {
         live: LiveCandidates<'_>,
         register: &impl Fn(Value) -> Register,
     ) -> bool {
-        let function = self.function;
-        let data = &function.blocks()[block];
-        let goes_back = self.flow.position(data.edges[edge].target) <= self.flow.position(block);
-        if copies.len() > MOST_SPECULATED && !goes_back {
+        if copies.len() > MOST_SPECULATED && !self.goes_back(block, edge) {
             return false;
         }
-        let mut written: Vec<Register> = copies.iter().map(|copy| copy.to).collect();
-        written.sort_unstable();
-        let is_written = |value: Value| written.binary_search(&register(value)).is_ok();
-        let is_kept = |value: &Value| {
-            function.values()[*value].definition == Definition::Undefined || !is_written(*value)
+        let is_written = written_by(copies, register);
+        self.all_needed(block, live, |value| !is_written(value))
+    }
+
+    /// The parameters of a loop's header in whose way the copies of an edge back to it are: the branch itself or who is behind the loop
+    /// needs what they overwrite. None if something else is in their way too.
+    pub fn crowded(
+        &mut self,
+        (block, edge): (Block, usize),
+        copies: &[Copy<Register>],
+        live: LiveCandidates<'_>,
+        register: &impl Fn(Value) -> Register,
+    ) -> Vec<Value> {
+        if self.fixed_placement(block, edge).is_some() || !self.goes_back(block, edge) {
+            return Vec::new();
+        }
+        let function = self.function;
+        let header = function.blocks()[block].edges[edge].target;
+        let is_written = written_by(copies, register);
+        let mut crowded = Vec::new();
+        let are_parameters = self.all_needed(block, live, |value| {
+            if is_written(value) {
+                crowded.push(value);
+            }
+            !is_written(value)
+                || function.values()[value].definition == Definition::Parameter(header)
+        });
+        if !are_parameters || crowded.len() > MOST_CROWDED {
+            return Vec::new();
+        }
+        crowded
+    }
+
+    fn goes_back(&self, block: Block, edge: usize) -> bool {
+        let target = self.function.blocks()[block].edges[edge].target;
+        self.flow.position(target) <= self.flow.position(block)
+    }
+
+    /// Whether something is true of all values that the branch at the end of a block and its way to fall through need. Said not to be if
+    /// too much was looked at already.
+    fn all_needed(
+        &mut self,
+        block: Block,
+        live: LiveCandidates<'_>,
+        mut holds: impl FnMut(Value) -> bool,
+    ) -> bool {
+        let function = self.function;
+        let mut holds = |value: Value| {
+            function.values()[value].definition == Definition::Undefined || holds(value)
         };
-        let other = data.edges[1];
+        let other = function.blocks()[block].edges[1];
         let mut branch = function.last_instruction(block).into_iter();
-        if !branch.all(|branch| function.uses(branch).all(|value| is_kept(&value)))
-            || !function.arguments(other).iter().all(is_kept)
+        if !branch.all(|branch| function.uses(branch).all(&mut holds))
+            || !function.arguments(other).iter().all(|&value| holds(value))
         {
             return false;
         }
@@ -161,6 +205,16 @@ impl<'a> Placer<'a> {
         let found = live.sets.live_in(other.target.as_u32());
         self.budget = self.budget.saturating_sub(found.len() + 1);
         let mut found = found.into_iter();
-        found.all(|candidate| is_kept(&live.values[Candidate::from_u32(candidate)]))
+        found.all(|candidate| holds(live.values[Candidate::from_u32(candidate)]))
     }
+}
+
+/// Whether copies overwrite a value.
+fn written_by(
+    copies: &[Copy<Register>],
+    register: &impl Fn(Value) -> Register,
+) -> impl Fn(Value) -> bool {
+    let mut written: Vec<Register> = copies.iter().map(|copy| copy.to).collect();
+    written.sort_unstable();
+    move |value| written.binary_search(&register(value)).is_ok()
 }

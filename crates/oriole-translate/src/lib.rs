@@ -21,6 +21,7 @@ mod module;
 mod naming;
 mod out_of_ssa;
 mod parallel_copy;
+mod parameter_isolation;
 
 pub use assignment::{Assignment, EdgeCopies, assign};
 pub use checker::{Mismatch, check};

@@ -10,6 +10,7 @@ use crate::checker::check;
 use crate::copy_placement::Placement;
 use crate::emission::{Emission, Meanings, can_be_declared, emit};
 use crate::into_ssa::Translated;
+use crate::parameter_isolation::isolate;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{DenseSet, IndexVec};
 use oriole_ir::{Block, Function, Register, Variable, VariableKind};
@@ -76,13 +77,19 @@ pub fn out_of_ssa(
     module: &mut Module,
     globals: &Globals,
     index: usize,
-    translated: &Translated,
+    translated: &mut Translated,
     analyses: &mut Analyses,
 ) -> Result<Written, OutOfSsaError> {
     let Translated {
         function, scopes, ..
     } = translated;
-    let assignment = assign(function, analyses);
+    let mut assignment = assign(function, analyses);
+    let mut isolated = Vec::new();
+    if !assignment.crowded.is_empty() {
+        isolated = isolate(function, analyses, &assignment.crowded);
+        assignment = assign(function, analyses);
+    }
+    let function = &*function;
     if cfg!(debug_assertions)
         && function.blocks().len() * function.registers().len().max(1) <= LARGEST_CHECKED
     {
@@ -144,8 +151,9 @@ pub fn out_of_ssa(
             Some(misread) => hoisted = misread,
         }
     }
+    isolated.extend(inserted(function, &assignment));
     Ok(Written {
-        copies: inserted(function, &assignment),
+        copies: isolated,
         original,
     })
 }

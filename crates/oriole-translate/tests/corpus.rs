@@ -21,7 +21,7 @@ fn corpus_comes_out_as_it_went_in() {
             if module.functions[index].body.is_none() {
                 continue;
             }
-            let translated = into_ssa(&module, &globals, index, &mut formats)
+            let mut translated = into_ssa(&module, &globals, index, &mut formats)
                 .unwrap_or_else(|errors| panic!("{name}: {errors:#?}"));
             let violations = verify(&translated.function);
             assert!(
@@ -34,7 +34,7 @@ fn corpus_comes_out_as_it_went_in() {
                 &mut module,
                 &globals,
                 index,
-                &translated,
+                &mut translated,
                 &mut Analyses::new(),
             )
             .unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -56,7 +56,14 @@ fn an_inner_register_needed_outside_is_renamed_and_declared_at_the_start() {
         translated.function.values()[inner].definition,
         Definition::Undefined
     );
-    let written = out_of_ssa(&mut module, &globals, 0, &translated, &mut Analyses::new()).unwrap();
+    let written = out_of_ssa(
+        &mut module,
+        &globals,
+        0,
+        &mut translated,
+        &mut Analyses::new(),
+    )
+    .unwrap();
     assert_eq!(written.copies, []);
     let printed = oriole_syntax::print(&module);
     let expected = TEXT
@@ -84,7 +91,14 @@ fn new_names_avoid_those_in_use() {
     let mut editor = Editor::new(&mut translated.function);
     editor.replace_value(outer, inner);
     editor.finish();
-    out_of_ssa(&mut module, &globals, 0, &translated, &mut Analyses::new()).unwrap();
+    out_of_ssa(
+        &mut module,
+        &globals,
+        0,
+        &mut translated,
+        &mut Analyses::new(),
+    )
+    .unwrap();
     let printed = oriole_syntax::print(&module);
     assert!(printed.contains(".reg .b32 %oriole_b32_1;"), "{printed}");
 }

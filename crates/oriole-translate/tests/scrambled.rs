@@ -162,7 +162,7 @@ fn scrambled_functions_keep_their_meaning() {
                     &mut written,
                     &globals,
                     index,
-                    &translated,
+                    &mut translated,
                     &mut Analyses::new(),
                 )
                 .unwrap_or_else(|error| panic!("{}: {error}", file.display()))

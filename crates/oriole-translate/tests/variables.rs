@@ -31,7 +31,13 @@ fn edited(
     });
     editor.finish();
     assert_eq!(verify(&translated.function), []);
-    out_of_ssa(&mut module, &globals, 0, &translated, &mut Analyses::new())?;
+    out_of_ssa(
+        &mut module,
+        &globals,
+        0,
+        &mut translated,
+        &mut Analyses::new(),
+    )?;
     let after = oriole_syntax::print(&module);
     assert_eq!(oriole_syntax::parse("again.ptx", after.as_str()).1, []);
     let (before, after): (Vec<&str>, Vec<&str>) =

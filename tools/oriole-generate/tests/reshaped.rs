@@ -97,7 +97,7 @@ fn reshaped_kernels_write_the_same_bytes() {
             &mut written,
             &globals,
             index,
-            &translated,
+            &mut translated,
             &mut Analyses::new(),
         )
         .is_err()
