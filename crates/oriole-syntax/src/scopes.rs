@@ -10,7 +10,7 @@
 //! ## Method
 //! One walk over the body with a hash table of names and an undo log that each closing brace rolls back. Every step is constant time whatever the nesting. Nearly all operands are registers of a handful of ranges
 //! with short names: these are found by the bytes of the name as one number, without hashing. Most were met a few instructions
-//! before: what short names mean is remembered until a declaration may have changed it ([`known`]).
+//! before: what short names mean is remembered until a declaration may have changed it (`scopes::known`).
 
 mod globals;
 mod known;

@@ -740,7 +740,11 @@ impl Problem<'_> {
                 if leader(kept) == Some(own) {
                     continue;
                 }
-                for read in function.uses(instruction).filter_map(&mut leader) {
+                let scalar_type = function.values()[result].scalar_type;
+                let reads = function.uses(instruction);
+                let alike =
+                    reads.filter(|&read| function.values()[read].scalar_type == scalar_type);
+                for read in alike.filter_map(&mut leader) {
                     if read != own {
                         apart.get_or_default(own).push(read);
                         apart.get_or_default(read).push(own);
