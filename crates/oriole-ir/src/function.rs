@@ -610,14 +610,15 @@ impl Function {
                 let first = range.start;
                 for (index, operand) in self.operands[range].iter().enumerate() {
                     if let Operand::Value(value) = *operand {
-                        lists.link_operand(value, first + index, instruction.as_u32());
+                        let slot = Slot::operand(first + index);
+                        lists.link_in_room(value, slot, instruction.as_u32());
                     }
                 }
             }
             for edge in &self.blocks[block].edges {
                 for index in edge.argument_range() {
                     let slot = Slot::argument(index);
-                    lists.link(self.arguments[index], slot, block.as_u32());
+                    lists.link_in_room(self.arguments[index], slot, block.as_u32());
                 }
             }
         }

@@ -124,42 +124,31 @@ impl UseLists {
 
     #[inline]
     fn node_mut(&mut self, slot: u32) -> &mut Node {
-        let (nodes, index) = if slot & ARGUMENT == 0 {
-            (&mut self.operands, slot as usize)
+        if slot & ARGUMENT == 0 {
+            &mut self.operands[slot as usize]
         } else {
-            (&mut self.arguments, (slot & !ARGUMENT) as usize)
-        };
-        if index >= nodes.len() {
-            nodes.resize(index + 1, UNLINKED);
+            &mut self.arguments[(slot & !ARGUMENT) as usize]
         }
-        &mut nodes[index]
-    }
-
-    /// Adds an operand to the end of a value's list. There must be room for both: see [`UseLists::reset`].
-    #[inline]
-    pub fn link_operand(&mut self, value: Value, index: usize, owner: u32) {
-        let slot = index as u32;
-        let list = &mut self.lists[value];
-        let previous = std::mem::replace(&mut list.last, slot);
-        list.count += 1;
-        if previous == NONE {
-            list.first = slot;
-        } else if previous & ARGUMENT == 0 {
-            self.operands[previous as usize].next = slot;
-        } else {
-            self.arguments[(previous & !ARGUMENT) as usize].next = slot;
-        }
-        self.operands[index] = Node {
-            next: NONE,
-            previous,
-            owner,
-        };
     }
 
     /// Adds a slot to the end of a value's list.
     #[inline]
     pub fn link(&mut self, value: Value, slot: Slot, owner: u32) {
-        let list = self.lists.ensure(value, EMPTY);
+        self.lists.ensure(value, EMPTY);
+        let (nodes, index) = match slot.index() {
+            Ok(index) => (&mut self.operands, index),
+            Err(index) => (&mut self.arguments, index),
+        };
+        if index >= nodes.len() {
+            nodes.resize(index + 1, UNLINKED);
+        }
+        self.link_in_room(value, slot, owner);
+    }
+
+    /// Likewise, for a value and a slot that there is room for: see [`UseLists::reset`].
+    #[inline]
+    pub fn link_in_room(&mut self, value: Value, slot: Slot, owner: u32) {
+        let list = &mut self.lists[value];
         let previous = std::mem::replace(&mut list.last, slot.0);
         list.count += 1;
         if previous == NONE {
