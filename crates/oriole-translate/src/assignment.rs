@@ -54,8 +54,9 @@ pub struct Assignment {
     pub edges: Vec<EdgeCopies>,
     /// Copies before guarded instructions.
     pub ties: DenseMap<Instruction, Vec<Copy<Register>>>,
-    /// Parameters of loop headers because of which edges back need a block for their copies: see [`crate::parameter_isolation`].
-    pub(crate) crowded: Vec<Value>,
+    /// Parameters of loop headers whose values copies of edges back would lose before the branch, so that these need a block: see
+    /// [`crate::parameter_isolation`].
+    pub(crate) lost: Vec<Value>,
 }
 
 impl Assignment {
@@ -150,7 +151,7 @@ pub fn assign(function: &Function, analyses: &mut Analyses) -> Assignment {
             new_registers: Vec::new(),
             edges: Vec::new(),
             ties: DenseMap::new(),
-            crowded: Vec::new(),
+            lost: Vec::new(),
         },
         use_counts: IndexVec::from_elem(0, function.values().len()),
         first_uses: IndexVec::from_elem(u32::MAX, function.values().len()),
@@ -712,8 +713,8 @@ impl Assigner<'_> {
                 let live = LiveCandidates { sets, values };
                 let placement = placer.place(block, index, &copies, live, &register);
                 if placement == Placement::NewBlock {
-                    let crowded = placer.crowded((block, index), &copies, live, &register);
-                    self.assignment.crowded.extend(crowded);
+                    let lost = placer.lost_parameters((block, index), &copies, live, &register);
+                    self.assignment.lost.extend(lost);
                 }
                 let copies = self.sequence(&copies);
                 self.assignment.edges.push(EdgeCopies {

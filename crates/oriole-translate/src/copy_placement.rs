@@ -43,7 +43,7 @@ pub enum Placement {
 const MOST_SPECULATED: usize = 3;
 
 /// More parameters than this are not copied in a loop's header to let the copies of its edge back go before the branch.
-const MOST_CROWDED: usize = 8;
+const MOST_ISOLATED: usize = 8;
 
 /// What is looked at for each value of a function at most, over all edges: how much is live where an edge leads has no bound.
 const LIVE_BUDGET_PER_VALUE: usize = 16;
@@ -146,9 +146,9 @@ impl<'a> Placer<'a> {
         self.all_needed(block, live, |value| !is_written(value))
     }
 
-    /// The parameters of a loop's header in whose way the copies of an edge back to it are: the branch itself or who is behind the loop
-    /// needs what they overwrite. None if something else is in their way too.
-    pub fn crowded(
+    /// The parameters of a loop's header whose values the copies of an edge back to it would lose before the branch: the branch itself or
+    /// who is behind the loop needs them. None if something else is in the way too.
+    pub fn lost_parameters(
         &mut self,
         (block, edge): (Block, usize),
         copies: &[Copy<Register>],
@@ -161,18 +161,18 @@ impl<'a> Placer<'a> {
         let function = self.function;
         let header = function.blocks()[block].edges[edge].target;
         let is_written = written_by(copies, register);
-        let mut crowded = Vec::new();
+        let mut lost = Vec::new();
         let are_parameters = self.all_needed(block, live, |value| {
             if is_written(value) {
-                crowded.push(value);
+                lost.push(value);
             }
             !is_written(value)
                 || function.values()[value].definition == Definition::Parameter(header)
         });
-        if !are_parameters || crowded.len() > MOST_CROWDED {
+        if !are_parameters || lost.len() > MOST_ISOLATED {
             return Vec::new();
         }
-        crowded
+        lost
     }
 
     fn goes_back(&self, block: Block, edge: usize) -> bool {

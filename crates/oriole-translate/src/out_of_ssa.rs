@@ -1,6 +1,7 @@
 //! From SSA form back into the tree.
 //!
-//! Three steps: [`crate::assign`] gives every value a register, emission writes statements, and the names of what was
+//! Three steps: [`crate::assign`] gives every value a register, once more where loops must copy what would be lost
+//! (`parameter_isolation`), emission writes statements, and the names of what was
 //! written are resolved again to make sure that each operand means the register it should, unless emission saw that none can
 //! mean another. A register or variable that is needed where its scope has ended, or where another one hides it, is hoisted: it
 //! gets a new name, declared at the function's start.
@@ -85,8 +86,8 @@ pub fn out_of_ssa(
     } = translated;
     let mut assignment = assign(function, analyses);
     let mut isolated = Vec::new();
-    if !assignment.crowded.is_empty() {
-        isolated = isolate(function, analyses, &assignment.crowded);
+    if !assignment.lost.is_empty() {
+        isolated = isolate(function, analyses, &assignment.lost);
         assignment = assign(function, analyses);
     }
     let function = &*function;

@@ -1,4 +1,5 @@
-//! Lets a loop's header copy a parameter that is needed behind the copies of the edge back.
+//! Lets a loop's header copy a parameter that is needed behind the copies of the edge back: the lost copy problem of leaving SSA form,
+//! solved as Boissinot et al. isolate φ-functions (*Revisiting Out-of-SSA Translation*, 2009), but only where it occurs.
 //!
 //! ## Example
 //! The branch back reads a predicate that the loop carries:
