@@ -9,7 +9,8 @@
 //!
 //! Pages of a chunk are asked for several at a time, just before they are used, where the system can do that: to fault them in
 //! one by one takes a small file as long as much of the work on it. A thread that needs a second chunk will need most of it: this and
-//! all later ones are large pages, if there are some, which come in one go.
+//! all later ones are large pages, if there are some, which come in one go. So is what the system's allocator gives of that length: the
+//! text of a large file, say.
 //!
 //! ## Not done
 //! Small blocks are never given back to the system, so that a program takes as much as it took at once at most; and what a
@@ -292,10 +293,13 @@ mod pages {
     /// Whether the system has said no once: then it is not asked again.
     static IS_REFUSED: AtomicBool = AtomicBool::new(false);
 
-    /// Says that a block of whole pages, of which none was used yet, may be of large ones. Whether it is makes no difference but in time.
+    /// Says that all pages with bytes of a block may be large ones. Whether they are makes no difference but in time. All of them: to grow
+    /// a block in place the system wants its pages to be of one kind.
     pub(super) fn make_large(block: *mut u8, length: usize) {
-        // SAFETY: it is given whole pages that belong to a block of ours, and changes nothing that is there.
-        unsafe { madvise(block.cast(), length, HUGE_PAGE) };
+        let before = block as usize % PAGE;
+        let whole = (before + length).next_multiple_of(PAGE);
+        // SAFETY: these pages are mapped, as the block has bytes in each, and nothing changes that is there.
+        unsafe { madvise(block.wrapping_sub(before).cast(), whole, HUGE_PAGE) };
     }
 
     /// Asks for the pages of a block that is going to be written. That changes nothing that is there.
@@ -335,6 +339,15 @@ const fn layout(size: usize, alignment: usize) -> Layout {
     }
 }
 
+/// What the system's allocator gave, in large pages where it has as much as one.
+#[inline]
+fn large(block: *mut u8, length: usize) -> *mut u8 {
+    if length >= CHUNK && !block.is_null() {
+        pages::make_large(block, length);
+    }
+    block
+}
+
 /// The allocator; see the module.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Recycling;
@@ -347,7 +360,7 @@ unsafe impl GlobalAlloc for Recycling {
         match class_for(layout) {
             Some(class) => KEPT.with(|kept| kept.take(class)),
             // SAFETY: the caller's.
-            None => unsafe { System.alloc(layout) },
+            None => large(unsafe { System.alloc(layout) }, layout.size()),
         }
     }
 
@@ -365,7 +378,7 @@ unsafe impl GlobalAlloc for Recycling {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let Some(class) = class_for(layout) else {
             // SAFETY: the caller's.
-            return unsafe { System.alloc_zeroed(layout) };
+            return large(unsafe { System.alloc_zeroed(layout) }, layout.size());
         };
         let block = KEPT.with(|kept| kept.take(class));
         if !block.is_null() {
@@ -382,7 +395,7 @@ unsafe impl GlobalAlloc for Recycling {
         match (class_for(layout), class_for(wanted)) {
             (Some(class), Some(other)) if class == other => block,
             // SAFETY: the caller's; both are the system's.
-            (None, None) => unsafe { System.realloc(block, layout, size) },
+            (None, None) => large(unsafe { System.realloc(block, layout, size) }, size),
             _ => {
                 // SAFETY: the new block is as long as the old one or as long as is asked for, and no part of the old one, which
                 // was allocated with this layout and is given up.
