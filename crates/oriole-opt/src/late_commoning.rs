@@ -32,9 +32,9 @@
 //! gives that result either way, and needs no guard.
 //!
 //! ## Method
-//! Where nothing has changed since gvn-cse looked everywhere there is nothing to find, and nobody looks. Otherwise a walk
-//! over the dominator tree with a table of hashes scoped by it and values mapped to what they are copies of. Each class of
-//! instructions has a bit; the bits met on the way down say early that there is nothing to find. Memory has a stamp per state
+//! A walk over the dominator tree with a table of hashes scoped by it and values mapped to what they are copies of. It first looks only
+//! at instructions of which the first pair may be ([`Candidates::First`]): most functions have none, and nothing is to be found.
+//! Each class of instructions has a bit; the bits met on the way down say early that there is no equal one. Memory has a stamp per state
 //! space, which a block inherits from its only predecessor. What was found is then weighed by [`PressureGuard`]
 //! (`ForceLateCommoning` does not ask). Linear.
 //!

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Runs Triton's own tests with oriole-ptxas in the place of ptxas and compares what every kernel writes.
+"""Runs the own tests of Triton or CuPy with oriole-ptxas in the place of ptxas and compares what kernels write.
 
     git clone --branch v3.6.0 https://github.com/triton-lang/triton        # the version that is installed
-    tools/check_triton.py triton/python/test/unit/language --oriole-ptxas PATH [--jobs N] [--seconds N] [-k EXPRESSION]
+    tools/check_tests.py triton triton/python/test/unit/language --oriole-ptxas PATH [--jobs N] [--seconds N] [-k EXPRESSION]
+    git clone --branch v14.2.0 https://github.com/cupy/cupy
+    tools/check_tests.py cupy cupy/tests/cupyx_tests/scipy_tests --oriole-ptxas PATH --real-ptxas PATH
 
-Every test runs twice, with the ptxas that Triton ships and with oriole-ptxas (its cache off). Behind each launch the bytes of all tensors
-among the arguments are hashed. Random numbers are seeded for each test and fresh tensors are filled, so that a test that is
+Every test runs twice, with ptxas (the one that Triton ships) and with oriole-ptxas (its cache off). Triton: behind each launch the bytes
+of all tensors among the arguments are hashed. CuPy: NVRTC gives PTX, which the assembler makes a cubin of, and the bytes of all arrays
+that a test compares are hashed. Random numbers are seeded for each test and fresh tensors of PyTorch are filled, so that a test that is
 deterministic has the same hashes twice; those that differ run once more with ptxas alone, and count only if that repeats the
 first run. Tests come in an order that depends on their names alone; where `--seconds` ends a run, the rest is not compared.
 The exit status is 1 if a test has another outcome or other bytes with oriole-ptxas, or if Oriole failed on a file.
 
-Needs a GPU, Triton, PyTorch and pytest, and pytest-xdist for `--jobs`. The file is the plugin of pytest too.
+Needs a GPU, Triton and PyTorch or CuPy, and pytest, with pytest-xdist for `--jobs`. The file is the plugin of pytest too.
 """
 import argparse
 import collections
@@ -19,6 +22,9 @@ import hashlib
 import json
 import os
 import pathlib
+import random
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,9 +32,13 @@ import time
 import zlib
 
 # What one process of pytest writes: a line for each test that ran.
-RECORDS = "CHECK_TRITON_RECORDS"
-SECONDS = "CHECK_TRITON_SECONDS"
-ONLY = "CHECK_TRITON_ONLY"
+RECORDS = "CHECK_TESTS_RECORDS"
+SECONDS = "CHECK_TESTS_SECONDS"
+ONLY = "CHECK_TESTS_ONLY"
+FRAMEWORK = "CHECK_TESTS_FRAMEWORK"
+# What assembles the PTX of CuPy's kernels, and where that is kept.
+ASSEMBLER = "CHECK_TESTS_ASSEMBLER"
+KEPT = "CHECK_TESTS_KEPT"
 
 # What tests have to end in, once no more are begun.
 GRACE_SECONDS = 30
@@ -63,22 +73,24 @@ def checksum(tensor, sum_):
 
 
 class Launches:
-    """The hashes of one test."""
+    """The hashes of one test: of what launches of Triton wrote, or of arrays of CuPy that were compared."""
 
     def __init__(self):
         self.sum = 0
         self.count = 0
 
-    def install(self):
+    def install_triton(self):
+        import torch
         from triton.runtime.jit import JITFunction
+
+        # Fresh tensors are filled with a constant, not with what was there.
+        torch.use_deterministic_algorithms(True, warn_only=True)
 
         run = JITFunction.run
         launches = self
 
         def run_and_hash(kernel, *arguments, grid, warmup, **named):
             result = run(kernel, *arguments, grid=grid, warmup=warmup, **named)
-            import torch
-
             # Nothing can be read while launches are recorded as a graph.
             if not warmup and not torch.cuda.is_current_stream_capturing():
                 torch.cuda.synchronize()
@@ -90,17 +102,51 @@ class Launches:
 
         JITFunction.run = run_and_hash
 
+    def install_cupy(self):
+        import cupy
+        from cupy.cuda import compiler
+
+        compile_, asnumpy, launches = compiler._NVRTCProgram.compile, cupy.asnumpy, self
+
+        def compile_and_assemble(program, options=(), log_stream=None):
+            code, mapping = compile_(program, options, log_stream)
+            # What is still to be linked stays PTX, and so does the empty text that CuPy reads versions from.
+            text = code.encode() if isinstance(code, str) else bytes(code)
+            if program.method == "ptx" and b".entry" in text and not compiler._is_cudadevrt_needed(options):
+                code = assembled(text.rstrip(b"\0"))
+            return code, mapping
+
+        def asnumpy_and_hash(array, *arguments, **named):
+            result = asnumpy(array, *arguments, **named)
+            if isinstance(array, cupy.ndarray) and result.dtype != object:
+                launches.sum = zlib.crc32(result.tobytes(), launches.sum)
+                launches.count += 1
+            return result
+
+        compiler._NVRTCProgram.compile = compile_and_assemble
+        cupy.asnumpy = asnumpy_and_hash
+
+
+def assembled(ptx):
+    """The cubin of a text that NVRTC gave."""
+    target = re.search(rb"^\s*\.target\s+(\w+)", ptx, re.MULTILINE).group(1).decode()
+    path = pathlib.Path(os.environ[KEPT]) / f"{hashlib.sha1(ptx).hexdigest()[:16]}-{os.getpid()}.ptx"
+    path.write_bytes(ptx)
+    cubin = path.with_suffix(".cubin")
+    subprocess.run([os.environ[ASSEMBLER], f"-arch={target}", str(path), "-o", str(cubin)], check=True, capture_output=True)
+    code = cubin.read_bytes()
+    cubin.unlink()
+    return code
+
 
 LAUNCHES = Launches()
 
 
 def pytest_configure(config):
     if RECORDS in os.environ and (hasattr(config, "workerinput") or not config.getoption("numprocesses", None)):
-        import torch
-
-        # Fresh tensors are filled with a constant, not with what was there.
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        LAUNCHES.install()
+        # CuPy's tests go through types in an order of chance that they choose when they are read.
+        random.seed(1)
+        getattr(LAUNCHES, f"install_{os.environ[FRAMEWORK]}")()
 
 
 def pytest_collection_modifyitems(items):
@@ -114,11 +160,17 @@ def pytest_collection_modifyitems(items):
 def pytest_runtest_setup(item):
     import numpy
     import pytest
-    import torch
 
     if time.time() > float(os.environ.get(SECONDS, "inf")):
         pytest.skip("no time left")
-    torch.manual_seed(1)
+    if os.environ[FRAMEWORK] == "triton":
+        import torch
+
+        torch.manual_seed(1)
+    else:
+        import cupy
+
+        cupy.random.seed(1)
     numpy.random.seed(1)
     LAUNCHES.sum, LAUNCHES.count = 0, 0
 
@@ -165,14 +217,21 @@ def run(options, name, environment, seconds, only=None):
     variables = dict(os.environ)
     variables.update(environment)
     variables[RECORDS] = str(folder / "records")
-    variables["TRITON_CACHE_DIR"] = str(folder / "cache")
+    variables[FRAMEWORK] = options.framework
+    # Some tests compare arrays in the order of a set.
+    variables["PYTHONHASHSEED"] = "0"
+    variables["TRITON_CACHE_DIR"] = variables["CUPY_CACHE_DIR"] = str(folder / "cache")
+    if options.framework == "cupy":
+        (folder / "ptx").mkdir(exist_ok=True)
+        variables.update({KEPT: str(folder / "ptx"), "CUPY_COMPILE_WITH_PTX": "1"})
+        variables.setdefault(ASSEMBLER, options.real_ptxas)
     variables["PYTHONPATH"] = os.pathsep.join([str(pathlib.Path(__file__).resolve().parent), os.environ.get("PYTHONPATH", "")])
     variables[SECONDS] = str(time.time() + seconds)
     if only is not None:
         path = folder / "only.json"
         path.write_text(json.dumps(sorted(only)))
         variables[ONLY] = str(path)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "check_triton", "-p", "no:cacheprovider", "--tb=short", *options.tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "check_tests", "-p", "no:cacheprovider", "--tb=short", *options.tests]
     if options.jobs > 1:
         command += ["-n", str(options.jobs)]
     if options.k:
@@ -197,25 +256,29 @@ def run(options, name, environment, seconds, only=None):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("framework", choices=["triton", "cupy"])
     parser.add_argument("tests", nargs="+")
     parser.add_argument("--oriole-ptxas", required=True, type=pathlib.Path)
-    parser.add_argument("--real-ptxas", help="[the one that Triton ships]")
+    parser.add_argument("--real-ptxas", help="[the one that Triton ships; for CuPy that of the PATH]")
     parser.add_argument("--level", default="2")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=86400, help="for each of the two runs")
     parser.add_argument("--compare-with", type=pathlib.Path, help="the folder of an earlier run with ptxas, instead of one")
     parser.add_argument("-k", help="as pytest takes it")
-    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("check-triton"), help="for caches and logs")
+    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("check-tests"), help="for caches and logs")
     options = parser.parse_args()
     options.folder = options.folder.resolve()
 
-    if options.real_ptxas is None:
+    if options.real_ptxas is None and options.framework == "cupy":
+        options.real_ptxas = shutil.which("ptxas") or parser.error("there is no ptxas on the PATH")
+    elif options.real_ptxas is None:
         from triton import knobs
 
         options.real_ptxas = knobs.nvidia.ptxas.path
     reports = options.folder / "reports.jsonl"
     with_oriole = {
         "TRITON_PTXAS_PATH": str(options.oriole_ptxas.resolve()),
+        ASSEMBLER: str(options.oriole_ptxas.resolve()),
         "ORIOLE_REAL_PTXAS": options.real_ptxas,
         "ORIOLE_PTXAS_CACHE": "off",
         "ORIOLE_PTXAS_LEVEL": options.level,
