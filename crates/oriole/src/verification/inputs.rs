@@ -4,7 +4,7 @@
 //! Contents of buffers may be numbers to compute with or indices, so there are several kinds; those a kernel traps on are the
 //! wrong ones.
 
-use super::pointers::Pointers;
+use super::pointers::{Place, Pointers};
 use crate::Module;
 use oriole_emulator::{Buffer, Launch, Machine, Signature, SplitMix64, Value};
 use oriole_syntax::tree::{Body, OperandKind, Storage};
@@ -107,13 +107,15 @@ pub fn generate(
                     .iter()
                     .enumerate()
                     .map(|(index, (name, bytes))| {
-                        let holes = places
-                            .range((index, 0)..(index + 1, 0))
-                            .filter(|place| place.1 + 8 <= *bytes)
-                            .map(|place| place.1)
-                            .collect();
+                        let of_this = |places: &BTreeSet<Place>| -> Vec<usize> {
+                            let places = places.range((index, 0)..(index + 1, 0));
+                            let offsets = places.map(|place| place.1);
+                            offsets.filter(|offset| offset + 8 <= *bytes).collect()
+                        };
                         let float = floats.contains(&name[..]);
-                        (name.clone(), scalars(*bytes, scalar, float), holes)
+                        let wide = of_this(&pointers.possible);
+                        let value = scalars(*bytes, scalar, float, &wide);
+                        (name.clone(), value, of_this(places))
                     })
                     .collect();
                 inputs.push(Input {
@@ -145,19 +147,21 @@ fn float_parameters(module: &Module) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The bytes of a scalar, or of an aggregate of 32-bit ones.
-fn scalars(bytes: usize, value: u32, float: bool) -> Vec<u8> {
+/// The bytes of a scalar, or of an aggregate of 32-bit ones and, at some offsets, 64-bit ones.
+fn scalars(bytes: usize, value: u32, float: bool, wide: &[usize]) -> Vec<u8> {
     match (bytes, float) {
         (2, true) => vec![0x00, 0x3E],
         (4, true) => (1.0 + value as f32 / 8.0).to_le_bytes().to_vec(),
         (8, true) => (1.0 + f64::from(value) / 8.0).to_le_bytes().to_vec(),
         (1 | 2 | 4 | 8, _) => u64::from(value).to_le_bytes()[..bytes].to_vec(),
-        _ => value
-            .to_le_bytes()
-            .into_iter()
-            .cycle()
-            .take(bytes)
-            .collect(),
+        _ => {
+            let words = value.to_le_bytes().into_iter().cycle();
+            let mut all: Vec<u8> = words.take(bytes).collect();
+            for &offset in wide {
+                all[offset..offset + 8].copy_from_slice(&u64::from(value).to_le_bytes());
+            }
+            all
+        }
     }
 }
 

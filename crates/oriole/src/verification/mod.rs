@@ -438,6 +438,43 @@ done:
         );
     }
 
+    /// An array as CuPy passes it: its address, its length, and the bytes from one element to the next.
+    const STRUCTURE: &str = "
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry fill(.param .align 8 .b8 array[24])
+{
+    .reg .pred %p;
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<8>;
+    ld.param.u64 %rd1, [array];
+    ld.param.u64 %rd2, [array+8];
+    ld.param.u64 %rd3, [array+16];
+    cvta.to.global.u64 %rd4, %rd1;
+    mov.u32 %r1, %tid.x;
+    cvt.u64.u32 %rd5, %r1;
+again:
+    setp.ge.s64 %p, %rd5, %rd2;
+    @%p bra done;
+    mad.lo.s64 %rd6, %rd5, %rd3, %rd4;
+    st.global.u32 [%rd6], %r1;
+    mov.u32 %r2, %ntid.x;
+    cvt.u64.u32 %rd7, %r2;
+    add.s64 %rd5, %rd5, %rd7;
+    bra again;
+done:
+    ret;
+}
+";
+
+    #[test]
+    fn numbers_of_64_bits_in_structures_are_small_too() {
+        assert_eq!(verdict(STRUCTURE, "", ""), "3 inputs, 100 %");
+        let wrong = verdict(STRUCTURE, "setp.ge.s64", "setp.gt.s64");
+        assert!(wrong.starts_with("different: "), "{wrong}");
+    }
+
     #[test]
     fn differences_are_found() {
         let wrong = verdict(KERNEL, "mul.f32", "add.f32");
