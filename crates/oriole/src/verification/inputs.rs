@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex};
 const BUFFER: usize = 256 << 10;
 /// Bytes of all buffers, about.
 const BUFFERS: usize = 64 << 20;
+/// Threads of a block, at least, where a kernel takes so many.
+const FEWEST: u32 = 32;
 /// Bytes of dynamic shared memory.
 const SHARED: u64 = 32 << 10;
 
@@ -56,21 +58,23 @@ pub fn generate(
     let flat = !names("%tid.y") && !names("%ntid.y");
     let tall = names("%ctaid.y");
     let floats = float_parameters(module);
+    let threads = |block: [u32; 3]| {
+        block
+            .iter()
+            .try_fold(1u32, |product, &size| product.checked_mul(size))
+    };
+    let most = signature
+        .maximum_block
+        .map_or(1024, |maximum| threads(maximum).unwrap_or(u32::MAX));
+    // A kernel of few threads runs with as many as it may.
+    let largest = signature.maximum_block.filter(|_| most < FEWEST);
     let mut inputs = Vec::new();
-    for threads in [64, 256, 32] {
-        let block = match (signature.required_block, flat) {
+    for size in [64, 256, FEWEST] {
+        let block = match (signature.required_block.or(largest), flat) {
             (Some(block), _) => block,
-            (None, true) => [threads, 1, 1],
-            (None, false) => [threads / 4, 4, 1],
+            (None, true) => [size, 1, 1],
+            (None, false) => [size / 4, 4, 1],
         };
-        let threads = |block: [u32; 3]| {
-            block
-                .iter()
-                .try_fold(1u32, |product, &size| product.checked_mul(size))
-        };
-        let most = signature
-            .maximum_block
-            .map_or(1024, |maximum| threads(maximum).unwrap_or(u32::MAX));
         let seen = inputs.iter().any(|input: &Input| input.block == block);
         let Some(count) = threads(block).filter(|&count| count <= most.min(1024) && !seen) else {
             continue;

@@ -476,6 +476,12 @@ done:
     }
 
     #[test]
+    fn kernels_of_few_threads_run_with_as_many_as_they_may() {
+        let few = KERNEL.replacen("{\n", ".maxntid 8, 1, 1\n{\n", 1);
+        assert_eq!(verdict(&few, "", ""), "3 inputs, 100 %");
+    }
+
+    #[test]
     fn differences_are_found() {
         let wrong = verdict(KERNEL, "mul.f32", "add.f32");
         assert!(wrong.starts_with("different: `out` holds 0x"), "{wrong}");
