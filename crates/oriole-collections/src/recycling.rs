@@ -339,9 +339,9 @@ const fn layout(size: usize, alignment: usize) -> Layout {
     }
 }
 
-/// What the system's allocator gave, in large pages where it has as much as one.
+/// What the system's allocator gave, in large pages if it is as long as one.
 #[inline]
-fn large(block: *mut u8, length: usize) -> *mut u8 {
+fn in_large_pages(block: *mut u8, length: usize) -> *mut u8 {
     if length >= CHUNK && !block.is_null() {
         pages::make_large(block, length);
     }
@@ -360,7 +360,7 @@ unsafe impl GlobalAlloc for Recycling {
         match class_for(layout) {
             Some(class) => KEPT.with(|kept| kept.take(class)),
             // SAFETY: the caller's.
-            None => large(unsafe { System.alloc(layout) }, layout.size()),
+            None => in_large_pages(unsafe { System.alloc(layout) }, layout.size()),
         }
     }
 
@@ -378,7 +378,7 @@ unsafe impl GlobalAlloc for Recycling {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         let Some(class) = class_for(layout) else {
             // SAFETY: the caller's.
-            return large(unsafe { System.alloc_zeroed(layout) }, layout.size());
+            return in_large_pages(unsafe { System.alloc_zeroed(layout) }, layout.size());
         };
         let block = KEPT.with(|kept| kept.take(class));
         if !block.is_null() {
@@ -395,7 +395,7 @@ unsafe impl GlobalAlloc for Recycling {
         match (class_for(layout), class_for(wanted)) {
             (Some(class), Some(other)) if class == other => block,
             // SAFETY: the caller's; both are the system's.
-            (None, None) => large(unsafe { System.realloc(block, layout, size) }, size),
+            (None, None) => in_large_pages(unsafe { System.realloc(block, layout, size) }, size),
             _ => {
                 // SAFETY: the new block is as long as the old one or as long as is asked for, and no part of the old one, which
                 // was allocated with this layout and is given up.
@@ -468,6 +468,32 @@ mod tests {
         blocks_keep_what_is_in_them();
         for thread in threads {
             thread.join().unwrap();
+        }
+    }
+
+    /// Blocks as long as large pages, zeroed or not, that begin and end anywhere in a page, and grow and shrink.
+    #[test]
+    fn blocks_in_large_pages_keep_what_is_in_them() {
+        for size in [CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 4097] {
+            let own = layout(size, 1);
+            let (ends, grown) = ([0, CHUNK / 2, size - 1], 2 * size + 5);
+            // SAFETY: what is read and written lies in the block, and blocks are freed once, with their last layout.
+            unsafe {
+                let zeroed = Recycling.alloc_zeroed(own);
+                assert!(ends.iter().all(|&at| zeroed.add(at).read() == 0));
+                Recycling.dealloc(zeroed, own);
+                let block = Recycling.alloc(own);
+                for (mark, &at) in ends.iter().enumerate() {
+                    block.add(at).write(mark as u8 + 1);
+                }
+                let block = Recycling.realloc(block, own, grown);
+                block.add(grown - 1).write(9);
+                let found = ends.map(|at| block.add(at).read());
+                assert_eq!(found, [1, 2, 3], "{size}");
+                let block = Recycling.realloc(block, layout(grown, 1), 100);
+                assert_eq!(block.read(), 1);
+                Recycling.dealloc(block, layout(100, 1));
+            }
         }
     }
 
