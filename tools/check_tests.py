@@ -215,6 +215,7 @@ def run(options, name, environment, seconds, only=None):
     folder = options.folder / name
     (folder / "records").mkdir(parents=True, exist_ok=True)
     variables = dict(os.environ)
+    variables[ASSEMBLER] = options.real_ptxas
     variables.update(environment)
     variables[RECORDS] = str(folder / "records")
     variables[FRAMEWORK] = options.framework
@@ -224,7 +225,6 @@ def run(options, name, environment, seconds, only=None):
     if options.framework == "cupy":
         (folder / "ptx").mkdir(exist_ok=True)
         variables.update({KEPT: str(folder / "ptx"), "CUPY_COMPILE_WITH_PTX": "1"})
-        variables.setdefault(ASSEMBLER, options.real_ptxas)
     variables["PYTHONPATH"] = os.pathsep.join([str(pathlib.Path(__file__).resolve().parent), os.environ.get("PYTHONPATH", "")])
     variables[SECONDS] = str(time.time() + seconds)
     if only is not None:
@@ -314,7 +314,7 @@ def main():
     for error in failed[:20]:
         print(f"Oriole failed: {error}")
     launches = sum(plain[name]["launches"] for name in compared)
-    print(f"{len(both)} tests in both runs, {len(passed)} passed in both; bytes of {launches} launches of {len(compared)} tests compared; "
+    print(f"{len(both)} tests in both runs, {len(passed)} passed in both; bytes of {launches} launches or arrays of {len(compared)} tests compared; "
           f"{files} files optimized, {len(failed)} not; {bad} tests differ")
     return 1 if bad or failed or not launches else 0
 
