@@ -31,7 +31,6 @@ use oriole_analysis::{ControlFlow, Loops};
 use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption, SmallVec, UnionFind};
 use oriole_ir::{Block, Definition, Function, Instruction, Register, Value};
 use oriole_isa::{ScalarType, ptxas};
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Segments of slots, sorted and disjoint.
@@ -73,24 +72,38 @@ impl SegmentSet<'_> {
         }
     }
 
+    /// Enters a segment that meets none. Segments that touch become one: what is handed from value to value is live throughout.
     fn insert(&mut self, start: u32, end: u32) {
-        if let SegmentSet::One(segments) = self {
-            *self = SegmentSet::List(segments.iter().map(bits).collect());
-        }
         match self {
-            SegmentSet::List(list) if list.len() < LONGEST_LIST => {
-                let at = list.partition_point(|&(other, _)| other < start);
-                list.insert(at, (start, end));
+            SegmentSet::One(segments) => {
+                *self = SegmentSet::List(segments.iter().map(bits).collect());
+                self.insert(start, end);
             }
             SegmentSet::List(list) => {
-                let mut tree: BTreeMap<u32, u32> = list.iter().copied().collect();
-                tree.insert(start, end);
-                *self = SegmentSet::Tree(tree);
+                let at = list.partition_point(|&(other, _)| other < start);
+                let behind = at > 0 && list[at - 1].1 == start;
+                let before = list.get(at).is_some_and(|&(other, _)| other == end);
+                match (behind, before) {
+                    (true, true) => list[at - 1].1 = list.remove(at).1,
+                    (true, false) => list[at - 1].1 = end,
+                    (false, true) => list[at].0 = start,
+                    (false, false) if list.len() < LONGEST_LIST => list.insert(at, (start, end)),
+                    (false, false) => {
+                        let mut tree: BTreeMap<u32, u32> = list.iter().copied().collect();
+                        tree.insert(start, end);
+                        *self = SegmentSet::Tree(tree);
+                    }
+                }
             }
             SegmentSet::Tree(tree) => {
-                tree.insert(start, end);
+                let end = tree.remove(&end).unwrap_or(end);
+                match tree.range_mut(..start).next_back() {
+                    Some((_, last)) if *last == start => *last = end,
+                    _ => {
+                        tree.insert(start, end);
+                    }
+                }
             }
-            SegmentSet::One(_) => unreachable!("it is a list now"),
         }
     }
 
@@ -391,28 +404,48 @@ impl Problem<'_> {
             let lengths = segments.map(|segment| segment.end.bits() - segment.start.bits());
             lengths.sum::<u32>()
         };
-        let mut numbers: Vec<u32> = (0..self.affinities.len() as u32).collect();
+        let numbers = 0..self.affinities.len() as u32;
         match order {
-            Order::Forwards => numbers.sort_by_key(|index| Reverse(at(index).cost)),
-            Order::Backwards => {
-                numbers.sort_by_key(|index| (Reverse(at(index).cost), Reverse(*index)));
+            Order::Forwards => self.dearest_first(numbers, |_| true),
+            Order::Backwards => self.dearest_first(numbers.rev(), |_| true),
+            Order::Shortest => {
+                let mut numbers: Vec<u32> = numbers.collect();
+                numbers.sort_by_cached_key(|index| {
+                    let affinity = at(index);
+                    life(affinity.one).max(life(affinity.other))
+                });
+                self.dearest_first(numbers, |_| true)
             }
-            Order::Shortest => numbers.sort_by_cached_key(|index| {
-                let affinity = at(index);
-                let longer = life(affinity.one).max(life(affinity.other));
-                (Reverse(affinity.cost), longer)
-            }),
-            Order::Kept => {
-                numbers.sort_by_key(|index| (at(index).edge.is_some(), Reverse(at(index).cost)));
-            }
-            Order::Together(numbering) => numbers.sort_by_key(|index| {
-                let affinity = at(index);
+            Order::Kept => self.dearest_first(numbers, |affinity| affinity.edge.is_none()),
+            Order::Together(numbering) => self.dearest_first(numbers, |affinity| {
                 let number = |value| numbering[self.candidates.member(value)];
-                let apart = number(affinity.one) != number(affinity.other);
-                (apart, Reverse(affinity.cost))
+                number(affinity.one) == number(affinity.other)
             }),
         }
-        numbers
+    }
+
+    /// The numbers of affinities, dearer ones first and otherwise in the order given, with those that are preferred before all others.
+    fn dearest_first(
+        &self,
+        numbers: impl IntoIterator<Item = u32>,
+        is_preferred: impl Fn(&Affinity) -> bool,
+    ) -> Vec<u32> {
+        // There are no more costs than depths of loops that count, twice.
+        let mut costs: SmallVec<[u32; 8]> = SmallVec::new();
+        let mut lists: [Vec<Vec<u32>>; 2] = Default::default();
+        for number in numbers {
+            let affinity = &self.affinities[number as usize];
+            let found = costs.binary_search_by(|cost| affinity.cost.cmp(cost));
+            let class = found.unwrap_or_else(|class| {
+                costs.insert(class, affinity.cost);
+                for list in &mut lists {
+                    list.insert(class, Vec::new());
+                }
+                class
+            });
+            lists[usize::from(!is_preferred(affinity))][class].push(number);
+        }
+        lists.concat().concat()
     }
 }
 
@@ -511,7 +544,11 @@ impl Problem<'_> {
             values: &candidates.values,
         };
         let mut cost = 0;
-        let mut granted: DenseMap<Value, u64> = DenseMap::new();
+        // What affinities of each candidate cost that are granted, if that is asked for.
+        let mut granted: IndexVec<Candidate, u64> = match tied.is_empty() {
+            true => IndexVec::new(),
+            false => IndexVec::from_elem(0, candidates.values.len()),
+        };
         let mut copies: Vec<Copy<Register>> = Vec::new();
         for affinities in affinities.chunk_by(is_same_edge) {
             copies.clear();
@@ -520,8 +557,9 @@ impl Problem<'_> {
                 if from != to {
                     copies.push(Copy { from, to });
                 } else if !tied.is_empty() {
-                    *granted.get_or_default(affinity.one) += u64::from(affinity.cost);
-                    *granted.get_or_default(affinity.other) += u64::from(affinity.cost);
+                    for value in [affinity.one, affinity.other] {
+                        granted[candidates.member(value)] += u64::from(affinity.cost);
+                    }
                 }
             }
             if copies.is_empty() {
@@ -549,7 +587,7 @@ impl Problem<'_> {
                 if register(kept) != own
                     && function.uses(instruction).any(|read| register(read) == own)
                 {
-                    cost += granted.get(&result).copied().unwrap_or(0);
+                    cost += granted[candidates.member(result)];
                     displaced.push(result);
                 }
             }
