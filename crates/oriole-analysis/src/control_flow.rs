@@ -131,6 +131,26 @@ impl ControlFlow {
         })
     }
 
+    /// Whether a block stands between a branch and a loop that the branch is not in. `ptxas` hoists what does not change in the loop to
+    /// such a block; where there is none, before the branch, so that it is executed on the other way too.
+    pub fn is_preheader(&self, block: Block) -> bool {
+        let (mut before, mut behind) = (self.predecessors(block), self.successors(block));
+        let (Some(branch), None) = (before.next(), before.next()) else {
+            return false;
+        };
+        let (Some(header), None) = (behind.next(), behind.next()) else {
+            return false;
+        };
+        let leads_back =
+            |from: Block| self.is_reachable(from) && self.position(from) >= self.position(header);
+        let mut others = self.successors(branch).filter(|&other| other != block);
+        let is_two_way = others.next().is_some_and(|other| other != header);
+        self.is_reachable(block)
+            && is_two_way
+            && !leads_back(block)
+            && self.predecessors(header).any(leads_back)
+    }
+
     /// Whether a thread may leave the function at the end of this block.
     pub fn may_leave(&self, block: Block) -> bool {
         self.leaves[block.index()]

@@ -18,6 +18,7 @@
 //! tables as they are. A branch is turned round only if it is plain.
 //!
 //! ## Method
+//! Blocks between a branch and a loop stay: what `ptxas` hoists out of the loop goes there ([`ControlFlow::is_preheader`]).
 //! Walks over the blocks, in postorder, until one finds nothing; each block is simplified until nothing more can be done at
 //! its end. Blocks left without a way in are dropped as soon as that happens. Chains of empty blocks are followed a bounded
 //! number of steps.
@@ -250,10 +251,12 @@ impl Simplifier<'_, '_, '_, '_> {
             return false;
         }
         let start = function.edges(block)[edge];
+        let is_branch = function.edges(block).len() > 1;
         let mut target = start.target;
         let mut arguments: Option<Vec<Value>> = None;
         let mut hops = 0;
-        while hops < MOST_HOPS && target != block {
+        let is_kept = |target: Block| is_branch && self.flow.is_preheader(target);
+        while hops < MOST_HOPS && target != block && !is_kept(target) {
             let given = match &arguments {
                 Some(arguments) => arguments,
                 None => function.arguments(start),

@@ -57,6 +57,8 @@ pub struct Assignment {
     /// Parameters of loop headers whose values copies of edges back would lose before the branch, so that these need a block: see
     /// [`crate::parameter_isolation`].
     pub(crate) lost: Vec<Value>,
+    /// Blocks that stand before loops, and are kept even if there is nothing in them but a branch.
+    pub(crate) preheaders: Vec<Block>,
 }
 
 impl Assignment {
@@ -152,6 +154,7 @@ pub fn assign(function: &Function, analyses: &mut Analyses) -> Assignment {
             edges: Vec::new(),
             ties: DenseMap::new(),
             lost: Vec::new(),
+            preheaders: preheaders(flow, loops),
         },
         use_counts: IndexVec::from_elem(0, function.values().len()),
         first_uses: IndexVec::from_elem(u32::MAX, function.values().len()),
@@ -174,6 +177,13 @@ pub fn assign(function: &Function, analyses: &mut Analyses) -> Assignment {
     assigner.copy_on_edges(&mut placer);
     assigner.drop_unused();
     assigner.assignment
+}
+
+/// The blocks that stand before loops.
+fn preheaders(flow: &ControlFlow, loops: &Loops) -> Vec<Block> {
+    let headers = loops.iter().map(|this| loops.header(this));
+    let before = headers.flat_map(|header| flow.predecessors(header));
+    before.filter(|&block| flow.is_preheader(block)).collect()
 }
 
 impl Assigner<'_> {

@@ -1,7 +1,7 @@
 //! How each block ends in the text: which branches are written, and where they lead.
 //!
-//! A block that has nothing left in it is passed by, a branch to what comes next anyway is not written, and a branch over
-//! another one is turned round. Only now is it known which blocks are empty: copies on edges have been placed, or have
+//! A block that has nothing left in it is passed by, unless it stands before a loop; a branch to what comes next anyway is not
+//! written, and a branch over another one is turned round. Only now is it known which blocks are empty: copies on edges have been placed, or have
 //! turned out not to be needed. Functions that nobody has edited end their blocks as they were written.
 
 use crate::assignment::{Assignment, EdgeCopies};
@@ -154,7 +154,14 @@ impl Endings {
                 }
             }
         }
-        for &block in function.block_order() {
+        let preheaders: BitSet<Block> = assignment.preheaders.iter().copied().collect();
+        let order = function.block_order();
+        for (position, &block) in order.iter().enumerate() {
+            let edges = &function.blocks()[block].edges;
+            let falls_into = |target: Block| order.get(position + 1) == Some(&target);
+            if preheaders.contains(block) && !falls_into(edges[0].target) {
+                continue;
+            }
             let mut instructions = function.instructions_of(block);
             let is_empty = match (instructions.next(), instructions.next()) {
                 (None, None) => true,
@@ -164,7 +171,7 @@ impl Endings {
                 }
                 _ => false,
             };
-            if is_empty && !busy.contains(block) && function.blocks()[block].edges.len() == 1 {
+            if is_empty && !busy.contains(block) && edges.len() == 1 {
                 self.silent.insert(block);
             }
         }
