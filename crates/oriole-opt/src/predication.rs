@@ -24,11 +24,13 @@
 //! ## Method
 //! One walk over branches, innermost first. Arms are neighbours of the branch in the text, so nothing changes its scope.
 //! A branch is converted only if the code gets no longer by it, arms have at most `PredicationArm` instructions, and none of
-//! them takes long.
+//! them takes long. Arms that make values of more than 32 bits stay: `ptxas` guards one instruction for a branch around it, but
+//! makes a selection for each half of what a guard keeps. So does a branch at the end of an arm with loads: that arm would be
+//! straight code then, and `ptxas` executes it on both ways, loads and all.
 //!
 //! ## Not done
-//! Arms with effects or loads, arms that end elsewhere, predicates as results where a `selp` would be needed
-//! (`predication_unchanged`).
+//! Arms with effects or loads, arms that end elsewhere, predicates as results where a `selp` would be needed, values of two
+//! registers (`predication_unchanged`, `predication_wide_unchanged`).
 
 use crate::copy_propagation::has_plain_move;
 use crate::fusion::{is_contractible, may_fuse};
@@ -218,6 +220,9 @@ impl Predication<'_> {
         if !fallen.is_none_or(is_harmless) || !taken.is_none_or(is_harmless) {
             return true;
         }
+        if self.keeps_loads_apart(function, hammock) {
+            return true;
+        }
         let last = function.last_instruction(block).expect("it branches");
         let Some(Operand::Value(predicate)) = function.guard(last) else {
             return true;
@@ -336,6 +341,45 @@ impl Predication<'_> {
         count <= self.longest
     }
 
+    /// Whether a branch is the last one in the arm of another, with loads: `ptxas` would execute them on both ways, each with a guard,
+    /// instead of branching around them.
+    fn keeps_loads_apart(&self, function: &Function, hammock: &Hammock) -> bool {
+        let &Hammock {
+            block,
+            fallen,
+            taken,
+            join,
+        } = hammock;
+        let mut before = self.flow.predecessors(block);
+        let (Some(outer), None) = (before.next(), before.next()) else {
+            return false;
+        };
+        let [one, other] = function.edges(outer) else {
+            return false;
+        };
+        let around = match one.target == block {
+            true => other.target,
+            false => one.target,
+        };
+        let own = [Some(block), fallen, taken];
+        let is_own = |from: Block| own.contains(&Some(from));
+        let is_joined_here = self.flow.predecessors(join).all(is_own);
+        let ends_arm = match function.edges(join) {
+            [only] if is_joined_here => only.target == around,
+            _ => join == around,
+        };
+        let arm = [Some(block), (join != around).then_some(join)];
+        let mut instructions = arm
+            .into_iter()
+            .flatten()
+            .flat_map(|part| function.instructions_of(part));
+        ends_arm
+            && instructions.any(|instruction| {
+                let format = function.format(instruction);
+                !format.effects.reads.is_empty() && !is_own_parameter(function, instruction)
+            })
+    }
+
     fn choose(
         &self,
         function: &Function,
@@ -371,6 +415,16 @@ impl Predication<'_> {
                 && function.results(instruction).len() == 1)
                 .then_some(instruction)
         };
+        // Of what takes two registers ptxas makes two selections where a guard would do, which it finds itself.
+        let is_made_in_arm = |value: Value| {
+            defined_in(value)
+                .is_some_and(|(block, _)| [hammock.fallen, hammock.taken].contains(&Some(block)))
+        };
+        if type_of(from_fallen).bits() > 32
+            && [from_fallen, from_taken].into_iter().any(is_made_in_arm)
+        {
+            return None;
+        }
         // The arm that comes second may keep what the first made.
         if let Some(instruction) = guardable(from_taken, hammock.taken) {
             return Some(Choice::Guard {
