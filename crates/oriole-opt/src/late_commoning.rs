@@ -95,7 +95,12 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let bound = count_bound(editor.function());
     let mut guard = match context.knobs.switch(FORCE_LATE_COMMONING) {
         true => None,
-        false => PressureGuard::of(editor.function(), context.environment, found.len()),
+        false => PressureGuard::of(
+            editor.function(),
+            analyses,
+            context.environment,
+            found.len(),
+        ),
     };
     for (early, late) in found {
         // Where a register is decided, a copy may be needed; more than one of them would not pay.

@@ -4,8 +4,8 @@
 //! ## Method
 //! The pressure along the function, once, raised by all that is allowed. A value may be kept alive longer where the pressure stays
 //! within what the function needs anyhow: its peak, rounded up to the unit in which registers are given to warps, so that as many
-//! warps are resident as before; and within what the launch bounds leave. What costs more to compute again than a register is worth
-//! is always allowed. What is raised is an upper bound: what reads less for it is not taken off. A pass that was refused something
+//! warps are resident as before; and within what the launch bounds leave. What comes from outside of a loop is live throughout it. What
+//! costs more to compute again than a register is worth is always allowed. What is raised is an upper bound: what reads less for it is not taken off. A pass that was refused something
 //! looks again, with the pressure as it is then, until it changes nothing: so the next run is refused the same. `O(log n)` for each
 //! question.
 //!
@@ -16,11 +16,13 @@ use crate::statistics::Statistics;
 use oriole_analysis::liveness::{
     LiveIntervals, Moment, Place, Pressure, Program, RegisterFile, ValueLiveness, Values,
 };
+use oriole_analysis::{Analyses, Loops};
 use oriole_collections::{DenseMap, SmallVec};
 use oriole_ir::{Environment, Function, Instruction, LaunchBounds, Use, Value};
 use oriole_isa::ScalarType;
 use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
 use std::ops::Range;
+use std::rc::Rc;
 
 /// Counts what was refused. A pass that changed something and was refused something has not seen all: it runs again.
 pub(crate) const REFUSED: &str = "pressure-guard.refused";
@@ -40,14 +42,17 @@ const REGISTER_UNIT: u32 = 8;
 /// Instructions below which a function is not worth asking for its pressure.
 const FEW_INSTRUCTIONS: usize = 48;
 
-/// What an instruction may cost to be worth computing again.
-const CHEAP: u64 = 2 * MACHINE_INSTRUCTION;
+/// What an instruction may cost to be worth computing again: compilers do so even with minima of doubles.
+const CHEAP: u64 = 8 * MACHINE_INSTRUCTION;
 
 /// The pressure of a function, and how much more it may be.
 pub(crate) struct PressureGuard {
     liveness: Liveness,
     /// The pressure at each instruction, with what was allowed since.
     pressure: RangeMaximum,
+    loops: Rc<Loops>,
+    /// The number behind the last instruction of each loop.
+    loop_ends: Vec<u32>,
     /// The least pressure that is too much.
     too_many: u32,
     model: CostModel,
@@ -57,6 +62,7 @@ impl PressureGuard {
     /// Nothing, if no value can be too much. `most` is how many values may be kept alive longer, at most.
     pub(crate) fn of(
         function: &Function,
+        analyses: &mut Analyses,
         environment: &Environment,
         most: usize,
     ) -> Option<PressureGuard> {
@@ -70,8 +76,11 @@ impl PressureGuard {
         if u64::from(peak) + most < u64::from(too_many) {
             return None;
         }
+        let loops = analyses.get::<Loops>(function);
         Some(PressureGuard {
             pressure: RangeMaximum::of(liveness.along()),
+            loop_ends: loop_ends(function, &loops, &liveness),
+            loops,
             liveness,
             too_many,
             model: CostModel::of(environment.target()),
@@ -91,6 +100,7 @@ impl PressureGuard {
             return true;
         };
         let is_cheap = is_cheap(&self.model, function, late);
+        let loop_end = self.end_of_loops(function, early, late);
         let mut longer: SmallVec<[(Range<usize>, u32); 2]> = SmallVec::new();
         for result in function.results(early) {
             let scalar_type = function.values()[result].scalar_type;
@@ -106,8 +116,9 @@ impl PressureGuard {
                 Some(number) if (first..last).contains(&number) => number,
                 _ => first,
             };
+            // What is read in a loop that it comes from outside of is live throughout.
             let range = match from < last {
-                true => from as usize + 1..last as usize,
+                true => from as usize + 1..last.max(loop_end) as usize,
                 false => 0..self.liveness.along().len(),
             };
             if is_cheap && self.pressure.maximum(range.clone()) + units >= self.too_many {
@@ -121,6 +132,35 @@ impl PressureGuard {
         }
         true
     }
+
+    /// The number behind the last instruction of the loops around `late` that `early` is not in; 0 if it is in all of them.
+    fn end_of_loops(&self, function: &Function, early: Instruction, late: Instruction) -> u32 {
+        let [Some(from), Some(to)] = [early, late].map(|it| function.block_of(it)) else {
+            return 0;
+        };
+        let mut around = self.loops.innermost(to);
+        let mut end = 0;
+        while let Some(this) = around.filter(|&this| !self.loops.contains(this, from)) {
+            end = end.max(self.loop_ends[this.index()]);
+            around = self.loops.parent(this);
+        }
+        end
+    }
+}
+
+/// The number behind the last instruction of each loop, without those of loops in it.
+fn loop_ends(function: &Function, loops: &Loops, liveness: &Liveness) -> Vec<u32> {
+    let mut ends = vec![0; loops.iter().count()];
+    for &block in function.block_order() {
+        if let Some(this) = loops.innermost(block)
+            && let Some(last) = function.last_instruction(block)
+            && let Some(number) = liveness.number(last)
+        {
+            let end = &mut ends[this.index()];
+            *end = (number + 1).max(*end);
+        }
+    }
+    ends
 }
 
 /// The live ranges of values: quickly found for small functions.

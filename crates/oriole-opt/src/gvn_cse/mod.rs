@@ -141,7 +141,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         true => {
             let far = numbering.shared.iter();
             let far = far.filter(|&&(class, member)| numbering.is_far(class, member));
-            PressureGuard::of(function, context.environment, far.count())
+            PressureGuard::of(function, analyses, context.environment, far.count())
         }
         false => None,
     };
