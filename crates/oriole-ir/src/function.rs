@@ -91,6 +91,8 @@ pub struct BlockData {
     pub label: Option<u32>,
     /// Whether `.pragma "nounroll"` stands in it: the loop that it heads is not unrolled by `ptxas`.
     pub nounroll: bool,
+    /// Whether that pragma is new, and has to be written.
+    pub adds_nounroll: bool,
 }
 
 impl BlockData {

@@ -34,6 +34,8 @@ pub enum Change {
     TerminatorChanged(Block),
     /// A block has other parameters.
     ParametersChanged(Block),
+    /// The loop that a block heads is not unrolled by `ptxas` any more.
+    UnrollingForbidden(Block),
     /// A variable was made.
     VariableAdded(Variable),
     /// A variable has another type.

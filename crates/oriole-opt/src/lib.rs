@@ -50,6 +50,7 @@ mod reassociate;
 mod remark;
 mod remove_unused;
 mod selected_sums;
+mod short_loops;
 mod sparse_map;
 mod speculative_hoist;
 mod statistics;

@@ -6,8 +6,8 @@ use crate::{
     copy_propagation, counters_in_step, dead_code, dead_stores, division, exit_values,
     full_unrolling, general_optimize, gvn_cse, late_commoning, leaf_inlining, local_promotion,
     loop_deletion, loop_invariants, narrow_comparisons, narrow_counters, near_addresses,
-    predication, range_comparisons, reassociate, remove_unused, selected_sums, speculative_hoist,
-    stepped_addresses, swizzle_shared, tail_merging,
+    predication, range_comparisons, reassociate, remove_unused, selected_sums, short_loops,
+    speculative_hoist, stepped_addresses, swizzle_shared, tail_merging,
 };
 use std::fmt;
 
@@ -68,6 +68,7 @@ pub const PASSES: &[&Pass] = &[
     &predication::PASS,
     &remove_unused::PASS,
     &selected_sums::PASS,
+    &short_loops::PASS,
     &speculative_hoist::PASS,
     &stepped_addresses::PASS,
     &swizzle_shared::PASS,
@@ -108,6 +109,7 @@ const PIPELINE: &[Phase] = &[
     phase(46, Level::Aggressive, &general_optimize::LATE),
     phase(49, Level::Less, &gvn_cse::PASS),
     unnumbered(Level::Default, &stepped_addresses::PASS),
+    unnumbered(Level::Default, &short_loops::PASS),
     unnumbered(Level::Default, &near_addresses::PASS),
     phase(50, Level::Default, &reassociate::PASS),
     phase(56, Level::Default, &speculative_hoist::PASS),

@@ -366,6 +366,14 @@ impl Emitter<'_> {
                 self.new_blocks(block, indices, falls_into_next);
             }
             self.label(block);
+            if function.blocks()[block].adds_nounroll {
+                let words = [".pragma", "\"nounroll\""].map(|word| self.module.add_text(word));
+                let words = self.body.add_words(words);
+                self.body.statements.push(Statement::Directive(Directive {
+                    words,
+                    semicolon: true,
+                }));
+            }
             if let Some(&index) = at_start.get(&block.as_u32()) {
                 self.copies(&assignment.edges[index].copies);
             }

@@ -3,8 +3,8 @@
 use oriole_analysis::machine_cost::{copies_cost, function_cost};
 use oriole_analysis::ptxas_hazards::{Hazard, hazards};
 use oriole_analysis::{Analyses, Loops};
-use oriole_ir::{Function, Traits};
-use oriole_isa::cost::CostModel;
+use oriole_ir::{Block, Function, Traits};
+use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
 use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::InsertedCopies;
 
@@ -18,6 +18,9 @@ pub(crate) fn instructions(body: &Body) -> u64 {
 /// between the products, and places all of them anew for any change: a product of matrices that was to gain 0.04 % took 9 % longer on an
 /// H200, one that was to gain 0.14 % took 2.5 % longer.
 const LEAST_PART: u64 = 400;
+
+/// What it takes to find out that a loop runs too few times for its unrolled copies.
+const UNROLLED_TESTS: u64 = 2 * MACHINE_INSTRUCTION;
 
 /// What ptxas will make of a function, as far as PTX tells.
 #[derive(Debug, Default)]
@@ -45,8 +48,10 @@ impl Quality {
             let traits = function.format(each).traits();
             traits.have(Traits::MULTIPLIES_MATRICES)
         };
+        let is_new = |&&block: &&Block| function.blocks()[block].adds_nounroll;
+        let forbidden = function.block_order().iter().filter(is_new).count() as u64;
         Quality {
-            cost: function_cost(function, &loops, model),
+            cost: function_cost(function, &loops, model).saturating_sub(forbidden * UNROLLED_TESTS),
             multiplies_matrices: function.traits().have(Traits::MULTIPLIES_MATRICES)
                 && in_loops.any(|&block| function.instructions_of(block).any(multiplies)),
             hazards: counts,

@@ -50,6 +50,7 @@ pub(super) fn update(
             }
             Change::BlockAdded(_)
             | Change::BlockRemoved(_)
+            | Change::UnrollingForbidden(_)
             | Change::VariableAdded(_)
             | Change::VariableChanged(_)
             | Change::VariableRemoved(_) => {}

@@ -226,6 +226,16 @@ impl Editor<'_> {
         self.function.blocks[block].falls_through = true;
     }
 
+    /// Keeps `ptxas` from unrolling the loop that a block heads.
+    pub fn forbid_unrolling(&mut self, header: Block) {
+        let data = &mut self.function.blocks[header];
+        if !data.nounroll {
+            data.nounroll = true;
+            data.adds_nounroll = true;
+            self.note(Change::UnrollingForbidden(header));
+        }
+    }
+
     /// Turns the condition of a two-way branch round: where it led it falls through, and the other way round.
     pub fn invert_branch(&mut self, block: Block) {
         let last = self

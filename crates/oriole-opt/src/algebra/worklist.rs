@@ -126,6 +126,7 @@ impl Worklist {
                 Change::ParametersChanged(block) => worklist.parameters(block),
                 Change::Removed(..)
                 | Change::TerminatorChanged(_)
+                | Change::UnrollingForbidden(_)
                 | Change::VariableAdded(_)
                 | Change::VariableChanged(_)
                 | Change::VariableRemoved(_) => {}
