@@ -341,8 +341,8 @@ impl Predication<'_> {
         count <= self.longest
     }
 
-    /// Whether a branch is the last one in the arm of another, with loads: `ptxas` would execute them on both ways, each with a guard,
-    /// instead of branching around them.
+    /// Whether a branch around instructions is the last one in the arm of another, with loads: `ptxas` would execute them on both ways,
+    /// each with a guard, instead of branching around them. Where there is only something to choose, it may become a minimum.
     fn keeps_loads_apart(&self, function: &Function, hammock: &Hammock) -> bool {
         let &Hammock {
             block,
@@ -361,6 +361,14 @@ impl Predication<'_> {
             true => other.target,
             false => one.target,
         };
+        let mut inner = [fallen, taken].into_iter().flatten();
+        let computes = inner.any(|arm| {
+            let mut instructions = function.instructions_of(arm);
+            instructions.any(|instruction| !function.format(instruction).is_terminator())
+        });
+        if !computes {
+            return false;
+        }
         let own = [Some(block), fallen, taken];
         let is_own = |from: Block| own.contains(&Some(from));
         let is_joined_here = self.flow.predecessors(join).all(is_own);
