@@ -1,6 +1,7 @@
 //! Successors, predecessors and reverse postorder of the blocks.
 
 use crate::manager::{Analyses, Analysis, Others, Reads, Update};
+use oriole_collections::BitSet;
 use oriole_ir::graph::{Adjacency, postorder};
 use oriole_ir::{Block, Change, Function, Journal};
 use oriole_isa::Terminator;
@@ -131,9 +132,20 @@ impl ControlFlow {
         })
     }
 
-    /// Whether a block stands between a branch and a loop that the branch is not in. `ptxas` hoists what does not change in the loop to
-    /// such a block; where there is none, before the branch, so that it is executed on the other way too.
-    pub fn is_preheader(&self, block: Block) -> bool {
+    /// The blocks that an edge leads back to.
+    pub fn loop_headers(&self) -> BitSet<Block> {
+        let mut headers: BitSet<Block> = BitSet::new();
+        for &block in &self.reverse_postorder {
+            let position = self.position(block);
+            let targets = self.successors(block);
+            headers.extend(targets.filter(|&target| self.position(target) <= position));
+        }
+        headers
+    }
+
+    /// Whether a block stands between a branch and a loop that the branch is not in, given the headers of all loops. `ptxas` hoists what
+    /// does not change in the loop to such a block; where there is none, before the branch, so that it is executed on the other way too.
+    pub fn is_preheader(&self, block: Block, headers: &BitSet<Block>) -> bool {
         let (mut before, mut behind) = (self.predecessors(block), self.successors(block));
         let (Some(branch), None) = (before.next(), before.next()) else {
             return false;
@@ -141,14 +153,11 @@ impl ControlFlow {
         let (Some(header), None) = (behind.next(), behind.next()) else {
             return false;
         };
-        let leads_back =
-            |from: Block| self.is_reachable(from) && self.position(from) >= self.position(header);
         let mut others = self.successors(branch).filter(|&other| other != block);
-        let is_two_way = others.next().is_some_and(|other| other != header);
-        self.is_reachable(block)
-            && is_two_way
-            && !leads_back(block)
-            && self.predecessors(header).any(leads_back)
+        headers.contains(header)
+            && others.next().is_some_and(|other| other != header)
+            && self.is_reachable(block)
+            && self.position(block) < self.position(header)
     }
 
     /// Whether a thread may leave the function at the end of this block.

@@ -29,7 +29,7 @@
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow};
-use oriole_collections::IndexVec;
+use oriole_collections::{BitSet, IndexVec};
 use oriole_ir::{Block, Editor, Instruction, Operand, Use, Value};
 use oriole_isa::Terminator;
 
@@ -70,6 +70,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         order: &order,
         following: (1..=order.len() as u32).collect(),
         flow: &flow,
+        headers: flow.loop_headers(),
         positions,
     };
     // What a block leads to before the block itself, so that only what leads back needs another walk.
@@ -98,6 +99,8 @@ struct Simplifier<'run, 'editor, 'function, 'context> {
     following: Vec<u32>,
     /// Control flow before the pass.
     flow: &'run ControlFlow,
+    /// The headers of its loops.
+    headers: BitSet<Block>,
     /// The position of each block in the order.
     positions: IndexVec<Block, usize>,
 }
@@ -255,7 +258,7 @@ impl Simplifier<'_, '_, '_, '_> {
         let mut target = start.target;
         let mut arguments: Option<Vec<Value>> = None;
         let mut hops = 0;
-        let is_kept = |target: Block| is_branch && self.flow.is_preheader(target);
+        let is_kept = |target: Block| is_branch && self.flow.is_preheader(target, &self.headers);
         while hops < MOST_HOPS && target != block && !is_kept(target) {
             let given = match &arguments {
                 Some(arguments) => arguments,

@@ -154,7 +154,7 @@ pub fn assign(function: &Function, analyses: &mut Analyses) -> Assignment {
             edges: Vec::new(),
             ties: DenseMap::new(),
             lost: Vec::new(),
-            preheaders: preheaders(flow, loops),
+            preheaders: preheaders(flow),
         },
         use_counts: IndexVec::from_elem(0, function.values().len()),
         first_uses: IndexVec::from_elem(u32::MAX, function.values().len()),
@@ -180,10 +180,11 @@ pub fn assign(function: &Function, analyses: &mut Analyses) -> Assignment {
 }
 
 /// The blocks that stand before loops.
-fn preheaders(flow: &ControlFlow, loops: &Loops) -> Vec<Block> {
-    let headers = loops.iter().map(|this| loops.header(this));
-    let before = headers.flat_map(|header| flow.predecessors(header));
-    before.filter(|&block| flow.is_preheader(block)).collect()
+fn preheaders(flow: &ControlFlow) -> Vec<Block> {
+    let headers = flow.loop_headers();
+    let before = headers.iter().flat_map(|header| flow.predecessors(header));
+    let is_preheader = |&block: &Block| flow.is_preheader(block, &headers);
+    before.filter(is_preheader).collect()
 }
 
 impl Assigner<'_> {

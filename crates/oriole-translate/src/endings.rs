@@ -1,8 +1,8 @@
 //! How each block ends in the text: which branches are written, and where they lead.
 //!
 //! A block that has nothing left in it is passed by, unless it stands before a loop; a branch to what comes next anyway is not
-//! written, and a branch over another one is turned round. Only now is it known which blocks are empty: copies on edges have been placed, or have
-//! turned out not to be needed. Functions that nobody has edited end their blocks as they were written.
+//! written, and a branch over another one is turned round. Only now is it known which blocks are empty: copies on edges have
+//! been placed, or have turned out not to be needed. Functions that nobody has edited end their blocks as they were written.
 
 use crate::assignment::{Assignment, EdgeCopies};
 use crate::copy_placement::Placement;
