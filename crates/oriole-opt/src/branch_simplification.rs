@@ -32,6 +32,7 @@ use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{BitSet, IndexVec};
 use oriole_ir::{Block, Editor, Instruction, Operand, Use, Value};
 use oriole_isa::Terminator;
+use std::cell::OnceCell;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -70,7 +71,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         order: &order,
         following: (1..=order.len() as u32).collect(),
         flow: &flow,
-        headers: flow.loop_headers(),
+        headers: OnceCell::new(),
         positions,
     };
     // What a block leads to before the block itself, so that only what leads back needs another walk.
@@ -99,8 +100,8 @@ struct Simplifier<'run, 'editor, 'function, 'context> {
     following: Vec<u32>,
     /// Control flow before the pass.
     flow: &'run ControlFlow,
-    /// The headers of its loops.
-    headers: BitSet<Block>,
+    /// The headers of its loops, once they were asked for.
+    headers: OnceCell<BitSet<Block>>,
     /// The position of each block in the order.
     positions: IndexVec<Block, usize>,
 }
@@ -258,8 +259,7 @@ impl Simplifier<'_, '_, '_, '_> {
         let mut target = start.target;
         let mut arguments: Option<Vec<Value>> = None;
         let mut hops = 0;
-        let is_kept = |target: Block| is_branch && self.flow.is_preheader(target, &self.headers);
-        while hops < MOST_HOPS && target != block && !is_kept(target) {
+        while hops < MOST_HOPS && target != block {
             let given = match &arguments {
                 Some(arguments) => arguments,
                 None => function.arguments(start),
@@ -267,6 +267,12 @@ impl Simplifier<'_, '_, '_, '_> {
             let Some((further, values)) = self.forward(target, given) else {
                 break;
             };
+            if is_branch {
+                let headers = self.headers.get_or_init(|| self.flow.loop_headers());
+                if self.flow.is_preheader(target, headers) {
+                    break;
+                }
+            }
             (target, arguments) = (further, Some(values));
             hops += 1;
         }
