@@ -109,6 +109,14 @@ struct Hammock {
     join: Block,
 }
 
+impl Hammock {
+    /// Whether a value is computed in an arm.
+    fn makes(&self, function: &Function, value: Value) -> bool {
+        let block = function.defining_block(value);
+        block.is_some() && [self.fallen, self.taken].contains(&block)
+    }
+}
+
 struct Predication<'run> {
     flow: &'run ControlFlow,
     longest: usize,
@@ -256,10 +264,6 @@ impl Predication<'_> {
         };
         let (taken_values, fallen_values) = (values(taken, 0), values(fallen, 1));
         let mut choices: SmallVec<[Choice; 4]> = SmallVec::new();
-        let is_made_in_arm = |value: Value| {
-            let place = function.defining_block(value);
-            place.is_some() && (place == fallen || place == taken)
-        };
         let (mut selections, mut copies) = (0, 0);
         for (&from_fallen, &from_taken) in fallen_values.iter().zip(taken_values) {
             let Some(choice) = self.choose(function, hammock, from_fallen, from_taken) else {
@@ -268,7 +272,8 @@ impl Predication<'_> {
             if let Choice::Select { taken, fallen } = choice {
                 selections += 1;
                 // Two values in two registers: one of the ways has to copy what it brings.
-                copies += usize::from(![taken, fallen].into_iter().any(is_made_in_arm));
+                let mut values = [taken, fallen].into_iter();
+                copies += usize::from(!values.any(|value| hammock.makes(function, value)));
             }
             choices.push(choice);
         }
@@ -424,13 +429,8 @@ impl Predication<'_> {
                 .then_some(instruction)
         };
         // Of what takes two registers ptxas makes two selections where a guard would do, which it finds itself.
-        let is_made_in_arm = |value: Value| {
-            defined_in(value)
-                .is_some_and(|(block, _)| [hammock.fallen, hammock.taken].contains(&Some(block)))
-        };
-        if type_of(from_fallen).bits() > 32
-            && [from_fallen, from_taken].into_iter().any(is_made_in_arm)
-        {
+        let mut values = [from_fallen, from_taken].into_iter();
+        if type_of(from_fallen).bits() > 32 && values.any(|value| hammock.makes(function, value)) {
             return None;
         }
         // The arm that comes second may keep what the first made.
