@@ -18,10 +18,10 @@
 //! tables as they are. A branch is turned round only if it is plain.
 //!
 //! ## Method
-//! Blocks between a branch and a loop stay: what `ptxas` hoists out of the loop goes there ([`ControlFlow::is_preheader`]).
 //! Walks over the blocks, in postorder, until one finds nothing; each block is simplified until nothing more can be done at
 //! its end. Blocks left without a way in are dropped as soon as that happens. Chains of empty blocks are followed a bounded
-//! number of steps.
+//! number of steps. An empty block between a branch and a loop stays: what `ptxas` hoists out of the loop goes there
+//! ([`ControlFlow::is_preheader`]).
 //!
 //! ## Not done
 //! Blocks that are apart are not brought together.

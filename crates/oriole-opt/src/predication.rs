@@ -349,12 +349,8 @@ impl Predication<'_> {
     /// Whether a branch around instructions is the last one in the arm of another, with loads: `ptxas` would execute them on both ways,
     /// each with a guard, instead of branching around them. Where there is only something to choose, it may become a minimum.
     fn keeps_loads_apart(&self, function: &Function, hammock: &Hammock) -> bool {
-        let &Hammock {
-            block,
-            fallen,
-            taken,
-            join,
-        } = hammock;
+        let (block, join) = (hammock.block, hammock.join);
+        let arms = [hammock.fallen, hammock.taken].into_iter().flatten();
         let mut before = self.flow.predecessors(block);
         let (Some(outer), None) = (before.next(), before.next()) else {
             return false;
@@ -366,16 +362,14 @@ impl Predication<'_> {
             true => other.target,
             false => one.target,
         };
-        let mut inner = [fallen, taken].into_iter().flatten();
-        let computes = inner.any(|arm| {
+        let computes = arms.clone().any(|arm| {
             let mut instructions = function.instructions_of(arm);
             instructions.any(|instruction| !function.format(instruction).is_terminator())
         });
         if !computes {
             return false;
         }
-        let own = [Some(block), fallen, taken];
-        let is_own = |from: Block| own.contains(&Some(from));
+        let is_own = |from: Block| from == block || arms.clone().any(|arm| arm == from);
         let is_joined_here = self.flow.predecessors(join).all(is_own);
         let ends_arm = match function.edges(join) {
             [only] if is_joined_here => only.target == around,

@@ -58,7 +58,7 @@ pub struct Assignment {
     /// [`crate::parameter_isolation`].
     pub(crate) lost: Vec<Value>,
     /// Blocks that stand before loops, and are kept even if there is nothing in them but a branch.
-    pub(crate) preheaders: Vec<Block>,
+    pub(crate) preheaders: BitSet<Block>,
 }
 
 impl Assignment {
@@ -180,7 +180,7 @@ pub fn assign(function: &Function, analyses: &mut Analyses) -> Assignment {
 }
 
 /// The blocks that stand before loops.
-fn preheaders(flow: &ControlFlow) -> Vec<Block> {
+fn preheaders(flow: &ControlFlow) -> BitSet<Block> {
     let headers = flow.loop_headers();
     let before = headers.iter().flat_map(|header| flow.predecessors(header));
     let is_preheader = |&block: &Block| flow.is_preheader(block, &headers);

@@ -397,12 +397,9 @@ impl Problem<'_> {
 
     /// The numbers of the affinities in an order.
     fn arrange(&self, order: Order<'_>) -> Vec<u32> {
-        let at = |index: &u32| &self.affinities[*index as usize];
         let life = |value: Value| {
-            let member = self.candidates.member(value);
-            let segments = self.intervals.segments(member.as_u32()).iter();
-            let lengths = segments.map(|segment| segment.end.bits() - segment.start.bits());
-            lengths.sum::<u32>()
+            let lengths = self.segments(value).iter().map(bits);
+            lengths.map(|(start, end)| end - start).sum::<u32>()
         };
         let numbers = 0..self.affinities.len() as u32;
         match order {
@@ -410,8 +407,8 @@ impl Problem<'_> {
             Order::Backwards => self.dearest_first(numbers.rev(), |_| true),
             Order::Shortest => {
                 let mut numbers: Vec<u32> = numbers.collect();
-                numbers.sort_by_cached_key(|index| {
-                    let affinity = at(index);
+                numbers.sort_by_cached_key(|&index| {
+                    let affinity = &self.affinities[index as usize];
                     life(affinity.one).max(life(affinity.other))
                 });
                 self.dearest_first(numbers, |_| true)

@@ -367,12 +367,7 @@ impl Emitter<'_> {
             }
             self.label(block);
             if function.blocks()[block].adds_nounroll {
-                let words = [".pragma", "\"nounroll\""].map(|word| self.module.add_text(word));
-                let words = self.body.add_words(words);
-                self.body.statements.push(Statement::Directive(Directive {
-                    words,
-                    semicolon: true,
-                }));
+                self.nounroll_pragma();
             }
             if let Some(&index) = at_start.get(&block.as_u32()) {
                 self.copies(&assignment.edges[index].copies);
@@ -538,6 +533,15 @@ impl Emitter<'_> {
             self.label_statements[block] = self.body.statements.len() as u32;
             self.body.statements.push(Statement::Label(name));
         }
+    }
+
+    fn nounroll_pragma(&mut self) {
+        let words = [".pragma", "\"nounroll\""].map(|word| self.module.add_text(word));
+        let directive = Directive {
+            words: self.body.add_words(words),
+            semicolon: true,
+        };
+        self.body.statements.push(Statement::Directive(directive));
     }
 
     /// Text of a mnemonic made here.

@@ -154,12 +154,11 @@ impl Endings {
                 }
             }
         }
-        let preheaders: BitSet<Block> = assignment.preheaders.iter().copied().collect();
         let order = function.block_order();
         for (position, &block) in order.iter().enumerate() {
             let edges = &function.blocks()[block].edges;
-            let falls_into = |target: Block| order.get(position + 1) == Some(&target);
-            if preheaders.contains(block) && !falls_into(edges[0].target) {
+            let next = order.get(position + 1);
+            if assignment.preheaders.contains(block) && next != Some(&edges[0].target) {
                 continue;
             }
             let mut instructions = function.instructions_of(block);
