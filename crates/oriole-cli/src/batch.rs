@@ -154,8 +154,11 @@ impl Batch {
         if self.is_example {
             let example = files::example(report);
             accept(0, vec![done(&Text::of(example), report, work)])?;
-        } else if let [file] = self.files.as_slice() {
-            accept(0, work_on(file, report, work))?;
+        } else if self.files.len() == 1 || rayon::current_num_threads() == 1 {
+            // The one thread there is may be this one, which cannot wait for what it is to do itself.
+            for (index, file) in self.files.iter().enumerate() {
+                accept(index, work_on(file, report, work))?;
+            }
         } else {
             self.in_parallel(report, work, &mut accept)?;
         }

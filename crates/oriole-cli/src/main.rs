@@ -113,10 +113,14 @@ fn command() -> ExitCode {
         Err(error) => return explain(&error),
     };
     if let Some(jobs) = arguments.common.jobs {
+        let pool = rayon::ThreadPoolBuilder::new();
+        let pool = match jobs.get() {
+            // A thread beside this one would start, wait for work and spin while it waits.
+            1 => pool.num_threads(1).use_current_thread(),
+            jobs => pool.num_threads(jobs.min(most_threads())),
+        };
         // Only fails if a pool exists already.
-        let _ = rayon::ThreadPoolBuilder::new()
-            .num_threads(jobs.get().min(most_threads()))
-            .build_global();
+        let _ = pool.build_global();
     }
     let report = report::Reporter::new(&arguments.common);
     let is_html = arguments.common.format == arguments::Format::Html;
