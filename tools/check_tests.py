@@ -214,7 +214,9 @@ def records_in(folder):
 def run(options, name, environment, seconds, only=None):
     """One run of pytest; the last record of each test."""
     folder = options.folder / name
-    (folder / "records").mkdir(parents=True, exist_ok=True)
+    # Records and cubins that an earlier run left there would count as this one's.
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "records").mkdir(parents=True)
     variables = dict(os.environ)
     variables[ASSEMBLER] = options.real_ptxas
     variables.update(environment)
@@ -276,6 +278,7 @@ def main():
 
         options.real_ptxas = knobs.nvidia.ptxas.path
     reports = options.folder / "reports.jsonl"
+    reports.unlink(missing_ok=True)
     with_oriole = {
         "TRITON_PTXAS_PATH": str(options.oriole_ptxas.resolve()),
         ASSEMBLER: str(options.oriole_ptxas.resolve()),
