@@ -13,12 +13,10 @@
 //! The register count is the peak pressure, not what `ptxas` will use.
 
 use crate::statistics::Statistics;
-use oriole_analysis::liveness::{
-    LiveIntervals, Moment, Place, Pressure, Program, RegisterFile, ValueLiveness, Values,
-};
+use oriole_analysis::liveness::LiveRanges;
 use oriole_analysis::{Analyses, Loops};
-use oriole_collections::{DenseMap, SmallVec};
-use oriole_ir::{Environment, Function, Instruction, LaunchBounds, Use, Value};
+use oriole_collections::SmallVec;
+use oriole_ir::{Environment, Function, Instruction, LaunchBounds, Use};
 use oriole_isa::ScalarType;
 use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
 use std::ops::Range;
@@ -47,7 +45,7 @@ const CHEAP: u64 = 8 * MACHINE_INSTRUCTION;
 
 /// The pressure of a function, and how much more it may be.
 pub(crate) struct PressureGuard {
-    liveness: Liveness,
+    ranges: Rc<LiveRanges>,
     /// The pressure at each instruction, with what was allowed since.
     pressure: RangeMaximum,
     loops: Rc<Loops>,
@@ -69,8 +67,8 @@ impl PressureGuard {
         if function.instruction_bound() < FEW_INSTRUCTIONS {
             return None;
         }
-        let liveness = Liveness::of(function);
-        let peak = liveness.peak();
+        let ranges = analyses.get::<LiveRanges>(function);
+        let peak = ranges.peak();
         let too_many = too_many(peak, environment.bounds());
         let most = (most as u64).saturating_mul(u64::from(WIDEST));
         if u64::from(peak) + most < u64::from(too_many) {
@@ -78,10 +76,10 @@ impl PressureGuard {
         }
         let loops = analyses.get::<Loops>(function);
         Some(PressureGuard {
-            pressure: RangeMaximum::of(liveness.along()),
-            loop_ends: loop_ends(function, &loops, &liveness),
+            pressure: RangeMaximum::of(ranges.along()),
+            loop_ends: loop_ends(function, &loops, &ranges),
             loops,
-            liveness,
+            ranges,
             too_many,
             model: CostModel::of(environment.target()),
         })
@@ -95,7 +93,7 @@ impl PressureGuard {
         late: Instruction,
         statistics: &mut Statistics,
     ) -> bool {
-        let numbers = [early, late].map(|instruction| self.liveness.number(instruction));
+        let numbers = [early, late].map(|instruction| self.ranges.number(instruction));
         let [Some(first), Some(last)] = numbers else {
             return true;
         };
@@ -107,19 +105,19 @@ impl PressureGuard {
             let units = scalar_type.bits().div_ceil(32);
             if scalar_type == ScalarType::Pred
                 || units == 0
-                || self.liveness.is_live_before(result, last)
+                || self.ranges.is_live_before(result, last)
             {
                 continue;
             }
             // From where the value dies now; if that is no instruction in between, from where it is defined.
-            let from = match self.liveness.last_instruction(result, first) {
+            let from = match self.ranges.last_instruction(result, first) {
                 Some(number) if (first..last).contains(&number) => number,
                 _ => first,
             };
             // What is read in a loop that it comes from outside of is live throughout.
             let range = match from < last {
                 true => from as usize + 1..last.max(loop_end) as usize,
-                false => 0..self.liveness.along().len(),
+                false => 0..self.ranges.along().len(),
             };
             if is_cheap && self.pressure.maximum(range.clone()) + units >= self.too_many {
                 statistics.add(REFUSED, 1);
@@ -149,94 +147,18 @@ impl PressureGuard {
 }
 
 /// The number behind the last instruction of each loop, without those of loops in it.
-fn loop_ends(function: &Function, loops: &Loops, liveness: &Liveness) -> Vec<u32> {
+fn loop_ends(function: &Function, loops: &Loops, ranges: &LiveRanges) -> Vec<u32> {
     let mut ends = vec![0; loops.iter().count()];
     for &block in function.block_order() {
         if let Some(this) = loops.innermost(block)
             && let Some(last) = function.last_instruction(block)
-            && let Some(number) = liveness.number(last)
+            && let Some(number) = ranges.number(last)
         {
             let end = &mut ends[this.index()];
             *end = (number + 1).max(*end);
         }
     }
     ends
-}
-
-/// The live ranges of values: quickly found for small functions.
-enum Liveness {
-    Small(ValueLiveness),
-    Any {
-        intervals: Box<LiveIntervals>,
-        pressure: Pressure,
-        /// The number of each instruction in order.
-        numbers: DenseMap<Instruction, u32>,
-    },
-}
-
-impl Liveness {
-    fn of(function: &Function) -> Liveness {
-        if let Some(liveness) = ValueLiveness::of(function) {
-            return Liveness::Small(liveness);
-        }
-        let program = Values::of(function);
-        let intervals = LiveIntervals::of(&program);
-        let pressure = Pressure::of(&program, &intervals);
-        let numbers = (0..program.instruction_count() as u32)
-            .map(|number| (program.instruction(number), number))
-            .collect();
-        Liveness::Any {
-            intervals: Box::new(intervals),
-            pressure,
-            numbers,
-        }
-    }
-
-    /// The registers that are live at each instruction, in order.
-    fn along(&self) -> &[u32] {
-        match self {
-            Liveness::Small(liveness) => liveness.along(),
-            Liveness::Any { pressure, .. } => pressure.along(RegisterFile::Data),
-        }
-    }
-
-    /// The most of them.
-    fn peak(&self) -> u32 {
-        self.along().iter().copied().max().unwrap_or(0)
-    }
-
-    /// The number of an instruction in order, if it was there.
-    fn number(&self, instruction: Instruction) -> Option<u32> {
-        match self {
-            Liveness::Small(liveness) => liveness.number(instruction),
-            Liveness::Any { numbers, .. } => numbers.get(&instruction).copied(),
-        }
-    }
-
-    /// Whether a value, defined before an instruction, is needed there or behind.
-    fn is_live_before(&self, value: Value, number: u32) -> bool {
-        match self {
-            Liveness::Small(liveness) => liveness.is_live_before(value, number),
-            Liveness::Any { intervals, .. } => {
-                let needed = intervals.slots().slot(number, Moment::EarlyClobber);
-                intervals.is_live_at(value.as_u32(), needed)
-            }
-        }
-    }
-
-    /// The last instruction in order at which a value that `definer` gives is live, if it is not live at the end of the block of that.
-    fn last_instruction(&self, value: Value, definer: u32) -> Option<u32> {
-        match self {
-            Liveness::Small(liveness) => liveness.last_instruction(value, definer),
-            Liveness::Any { intervals, .. } => {
-                let last = intervals.segments(value.as_u32()).last()?;
-                match intervals.slots().place(last.end)? {
-                    Place::Instruction(number) => Some(number),
-                    _ => None,
-                }
-            }
-        }
-    }
 }
 
 /// Whether an instruction is cheap enough to be refused: all others are always allowed.
@@ -322,7 +244,11 @@ impl RangeMaximum {
 }
 
 /// Whether a function needs so many of the registers it may use that any other order may be one too many.
-pub(crate) fn is_tight(function: &Function, environment: &Environment) -> bool {
+pub(crate) fn is_tight(
+    function: &Function,
+    analyses: &mut Analyses,
+    environment: &Environment,
+) -> bool {
     let most = environment
         .bounds()
         .register_limit()
@@ -338,7 +264,7 @@ pub(crate) fn is_tight(function: &Function, environment: &Environment) -> bool {
     if most_in_a_block(function) + pinned < u64::from(most) {
         return false;
     }
-    Liveness::of(function).peak() >= most
+    analyses.get::<LiveRanges>(function).peak() >= most
 }
 
 /// How many registers a value of a type takes.

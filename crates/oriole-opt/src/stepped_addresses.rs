@@ -92,7 +92,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             && plan.pays(&regions(plan.this), copies, model)
     });
     let plans: Vec<Plan> = plans.collect();
-    if plans.is_empty() || is_tight(function, context.environment) {
+    if plans.is_empty() || is_tight(function, analyses, context.environment) {
         return;
     }
     for plan in plans {

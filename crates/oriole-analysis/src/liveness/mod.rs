@@ -4,7 +4,7 @@
 //!   the tree and of the values of the SSA form.
 //! - [`SlotIndexes`] number the places of a program, [`LiveSets`] say what is live between blocks, [`LiveIntervals`] where
 //!   everything is live and with which value.
-//! - [`ValueLiveness`] says a part of that of small functions in SSA form, quickly.
+//! - [`ValueLiveness`] says a part of that of small functions in SSA form, quickly; [`LiveRanges`] says it of all of them.
 //! - [`slow`] computes the same in the plainest way, to compare with.
 //! - [`Pressure`] adds it up by register file. What `ptxas` makes of it is for [`crate::register_model`] to say, and what that means
 //!   for a multiprocessor for [`crate::launch`].
@@ -15,6 +15,7 @@ mod in_flight;
 mod joins;
 mod lists;
 mod live_intervals;
+mod live_ranges;
 mod live_sets;
 mod pressure;
 mod profile;
@@ -27,6 +28,7 @@ mod verifier;
 pub(crate) use block_ends::BlockEnds;
 pub use lists::Lists;
 pub use live_intervals::{LiveIntervals, Segment, ValueKind, ValueNumber};
+pub use live_ranges::LiveRanges;
 pub use live_sets::{LiveSets, Method, SMALL};
 pub use pressure::{Peak, Pressure};
 pub(crate) use profile::{Counts, Profile, live_at, step_back};

@@ -13,8 +13,11 @@
 use oriole_ir::{Block, Definition, Function, Instruction, Value};
 use oriole_isa::ScalarType;
 
-/// The most words in the rows of a live set.
-const MOST_WORDS: usize = 1 << 14;
+/// The most words in all rows of live sets.
+const MOST_WORDS: usize = 1 << 17;
+
+/// The most blocks. A question may walk over all that read a value.
+const MOST_BLOCKS: usize = 1 << 12;
 
 /// A number of nothing.
 const NONE: u32 = u32::MAX;
@@ -23,7 +26,7 @@ const NONE: u32 = u32::MAX;
 const END: u32 = u32::MAX;
 
 /// The last reader of a value in a block.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Death {
     /// The block, by its place in the layout.
     block: u32,
@@ -34,7 +37,7 @@ struct Death {
 }
 
 /// Where the values of a function are live, and how many registers they take.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueLiveness {
     /// The number of each instruction in order of the layout, or [`NONE`].
     numbers: Vec<u32>,
@@ -48,6 +51,8 @@ pub struct ValueLiveness {
     live_in: Vec<u64>,
     /// What is live at the start of a block that each block leads to.
     live_out: Vec<u64>,
+    /// The last block in the layout that each value is live at the start of, by its bit.
+    last_entered: Vec<u32>,
     /// The first death of each value, or [`NONE`].
     first_death: Vec<u32>,
     deaths: Vec<Death>,
@@ -94,17 +99,18 @@ impl ValueLiveness {
             words: 0,
             live_in: Vec::new(),
             live_out: Vec::new(),
+            last_entered: Vec::new(),
             first_death: vec![NONE; function.values().len()],
             deaths: Vec::with_capacity(function.values().len()),
             along: Vec::with_capacity(function.instruction_bound()),
         };
         let globals = liveness.read(function);
         liveness.words = globals.values.len().div_ceil(64);
-        // Questions walk over the blocks, however short their rows are.
-        if liveness.words.max(1) * order.len() > MOST_WORDS {
+        if order.len() > MOST_BLOCKS || liveness.words * order.len() > MOST_WORDS {
             return None;
         }
         liveness.find_live_sets(function, &places, &globals);
+        liveness.find_last_entered(globals.values.len());
         liveness.walk(function, &globals);
         Some(liveness)
     }
@@ -173,6 +179,22 @@ impl ValueLiveness {
                     is_changed |= passing & !*live_in != 0;
                     *live_in |= passing;
                 }
+            }
+        }
+    }
+
+    /// Finds the last block that each value is live at the start of.
+    fn find_last_entered(&mut self, values: usize) {
+        self.last_entered = vec![0; values];
+        let mut seen: Vec<u64> = vec![0; self.words];
+        // There are no rows without words.
+        let rows = self.live_in.chunks(self.words.max(1)).enumerate();
+        for (place, row) in rows.rev() {
+            for (index, (&word, seen)) in row.iter().zip(&mut seen).enumerate() {
+                for bit in set_bits(&[word & !*seen]) {
+                    self.last_entered[index * 64 + bit] = place as u32;
+                }
+                *seen |= word;
             }
         }
     }
@@ -265,9 +287,11 @@ impl ValueLiveness {
     /// The last instruction in order of the layout at which a value that `definer` gives is live, if it is not live at the end of
     /// the block of that.
     pub fn last_instruction(&self, value: Value, definer: u32) -> Option<u32> {
-        let is_live_in = |&block: &usize| self.is_in(&self.live_in, value, block);
-        let last = (0..self.starts.len()).rev().find(is_live_in);
-        let block = last.unwrap_or(0).max(self.block_at(definer));
+        let last = match self.bits.get(value.index()) {
+            None | Some(&NONE) => 0,
+            Some(&bit) => self.last_entered[bit as usize] as usize,
+        };
+        let block = last.max(self.block_at(definer));
         if self.is_in(&self.live_out, value, block) {
             return None;
         }

@@ -213,7 +213,7 @@ impl Reassociation {
         if self.plan.depends_on_shared_steps() {
             self.plan_single_nodes(function, graph);
         }
-        let is_tight = || pressure_guard::is_tight(function, context.environment);
+        let is_tight = || pressure_guard::is_tight(function, analyses, context.environment);
         let worthwhile = self.plan.worthwhile(is_tight);
         if worthwhile.is_empty() {
             return true;
