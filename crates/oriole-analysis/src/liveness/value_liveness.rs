@@ -162,22 +162,43 @@ impl ValueLiveness {
             let place = places[block.index()] as usize;
             defined[place * words + bit / 64] |= 1 << (bit % 64);
         }
-        let mut is_changed = words > 0;
+        if words == 0 {
+            return;
+        }
+        // When a block was last looked at, and when more was last found to be live at its start.
+        let (mut seen, mut grown): (Vec<u32>, Vec<u32>) =
+            (vec![0; order.len()], vec![1; order.len()]);
+        let (mut now, mut is_changed) = (1, true);
         while std::mem::take(&mut is_changed) {
             for (place, &block) in order.iter().enumerate().rev() {
+                let mut is_behind = seen[place] == 0;
                 for edge in function.edges(block) {
                     let target = places[edge.target.index()] as usize;
+                    if grown[target] <= seen[place] {
+                        continue;
+                    }
+                    is_behind = true;
                     for word in 0..words {
                         self.live_out[place * words + word] |= self.live_in[target * words + word];
                     }
                 }
+                if !is_behind {
+                    continue;
+                }
+                now += 1;
+                seen[place] = now;
                 let row = place * words..(place + 1) * words;
-                let live_in = &mut self.live_in[row.clone()];
-                let behind = self.live_out[row.clone()].iter().zip(&defined[row]);
-                for (live_in, (live_out, defined)) in live_in.iter_mut().zip(behind) {
+                let behind = self.live_out[row.clone()].iter().zip(&defined[row.clone()]);
+                let mut more = 0;
+                for (live_in, (live_out, defined)) in self.live_in[row].iter_mut().zip(behind) {
                     let passing = live_out & !defined;
-                    is_changed |= passing & !*live_in != 0;
+                    more |= passing & !*live_in;
                     *live_in |= passing;
+                }
+                if more != 0 {
+                    now += 1;
+                    grown[place] = now;
+                    is_changed = true;
                 }
             }
         }
@@ -201,17 +222,18 @@ impl ValueLiveness {
 
     /// Walks backward through each block.
     fn walk(&mut self, function: &Function, globals: &Globals) {
-        let mut is_live = vec![false; function.values().len()];
+        let widths = Widths::of(function, globals, self.words);
+        let mut live = LiveValues {
+            globals: vec![0; self.words],
+            locals: vec![false; function.values().len()],
+        };
         for (place, &block) in function.block_order().iter().enumerate() {
-            let mut now = 0;
             let row = place * self.words..(place + 1) * self.words;
-            for bit in set_bits(&self.live_out[row.clone()]) {
-                is_live[globals.values[bit].index()] = true;
-                now += units(function, globals.values[bit]);
-            }
+            live.globals.copy_from_slice(&self.live_out[row]);
+            let mut now = widths.units(&live.globals);
             for &edge in function.edges(block) {
                 for &argument in function.arguments(edge) {
-                    now += self.read_at(function, &mut is_live, argument, place, END);
+                    now += self.read_at(function, &mut live, argument, place, END);
                 }
             }
             for instruction in function.instructions_backwards(block) {
@@ -219,21 +241,18 @@ impl ValueLiveness {
                 let mut behind = now;
                 for result in function.results(instruction) {
                     // One that nobody reads takes a register for a moment.
-                    match std::mem::take(&mut is_live[result.index()]) {
+                    match live.remove(result, self.bits[result.index()]) {
                         true => now -= units(function, result),
                         false => behind += units(function, result),
                     }
                 }
                 for value in function.uses(instruction) {
-                    now += self.read_at(function, &mut is_live, value, place, number);
+                    now += self.read_at(function, &mut live, value, place, number);
                 }
                 self.along[number as usize] = behind.max(now);
             }
             for &parameter in &function.blocks()[block].parameters {
-                is_live[parameter.index()] = false;
-            }
-            for bit in set_bits(&self.live_in[row]) {
-                is_live[globals.values[bit].index()] = false;
+                live.remove(parameter, self.bits[parameter.index()]);
             }
         }
     }
@@ -242,13 +261,13 @@ impl ValueLiveness {
     fn read_at(
         &mut self,
         function: &Function,
-        is_live: &mut [bool],
+        live: &mut LiveValues,
         value: Value,
         block: usize,
         reader: u32,
     ) -> u32 {
         let is_undefined = function.values()[value].definition == Definition::Undefined;
-        if is_undefined || std::mem::replace(&mut is_live[value.index()], true) {
+        if is_undefined || !live.insert(value, self.bits[value.index()]) {
             return 0;
         }
         let first = &mut self.first_death[value.index()];
@@ -334,6 +353,71 @@ struct Globals {
     values: Vec<Value>,
     /// The places of blocks, and the bits of what they read that others define.
     exposed: Vec<(u32, u32)>,
+}
+
+/// What is live at a point of a block.
+struct LiveValues {
+    /// Of the values that are read outside of their block, by their bits.
+    globals: Vec<u64>,
+    /// Of the others.
+    locals: Vec<bool>,
+}
+
+impl LiveValues {
+    /// Makes a value live; whether it was not.
+    fn insert(&mut self, value: Value, bit: u32) -> bool {
+        match bit {
+            NONE => !std::mem::replace(&mut self.locals[value.index()], true),
+            bit => {
+                let (word, mask) = (&mut self.globals[bit as usize / 64], 1 << (bit % 64));
+                let is_new = *word & mask == 0;
+                *word |= mask;
+                is_new
+            }
+        }
+    }
+
+    /// Makes a value dead; whether it was live.
+    fn remove(&mut self, value: Value, bit: u32) -> bool {
+        match bit {
+            NONE => std::mem::take(&mut self.locals[value.index()]),
+            bit => {
+                let (word, mask) = (&mut self.globals[bit as usize / 64], 1 << (bit % 64));
+                let is_live = *word & mask != 0;
+                *word &= !mask;
+                is_live
+            }
+        }
+    }
+}
+
+/// The values that are read outside of their block, by how many registers they take.
+struct Widths {
+    /// A row of bits for each power of two that is part of a width.
+    rows: [Vec<u64>; 3],
+}
+
+impl Widths {
+    fn of(function: &Function, globals: &Globals, words: usize) -> Widths {
+        let mut rows = [vec![0; words], vec![0; words], vec![0; words]];
+        for (bit, &value) in globals.values.iter().enumerate() {
+            let units = units(function, value);
+            debug_assert!(units < 1 << rows.len());
+            for (power, row) in rows.iter_mut().enumerate() {
+                row[bit / 64] |= u64::from(units >> power & 1) << (bit % 64);
+            }
+        }
+        Widths { rows }
+    }
+
+    /// How many registers the values of a row take together.
+    fn units(&self, row: &[u64]) -> u32 {
+        let counted = self.rows.iter().enumerate().map(|(power, own)| {
+            let common = row.iter().zip(own).map(|(live, own)| live & own);
+            common.map(u64::count_ones).sum::<u32>() << power
+        });
+        counted.sum()
+    }
 }
 
 /// Whether control can come to every block.
