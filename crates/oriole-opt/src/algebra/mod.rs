@@ -53,7 +53,7 @@ use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use address_chains::AddressChains;
 use oriole_analysis::{Analyses, ControlFlow, Known, KnownBits, sign_extend};
-use oriole_collections::{BitSet, IndexVec, SmallVec};
+use oriole_collections::{BitSet, DenseMap, IndexVec, SmallVec};
 use oriole_ir::{
     BitTransfer, Block, Definition, Editor, Format, FormatData, Instruction, Operand, ShapeNode,
     Use, Value,
@@ -137,6 +137,7 @@ fn run(
         loosened: Vec::new(),
         flow: Rc::clone(&flow),
         address_chains: None,
+        indexed: DenseMap::new(),
         worklist,
     };
     let goes_on = match walk.worklist.is_some() {
@@ -247,6 +248,8 @@ struct Walk<'a, 'f, 'c> {
     flow: Rc<ControlFlow>,
     /// Sums that only serve addresses, found when first asked for.
     address_chains: Option<AddressChains>,
+    /// Of the arrays that were asked about, a user that indexes them, if there was one.
+    indexed: DenseMap<Value, Option<Use>>,
     /// What is to be visited, if not everything.
     worklist: Option<Worklist>,
 }

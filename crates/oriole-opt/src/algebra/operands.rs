@@ -523,9 +523,12 @@ impl Walk<'_, '_, '_> {
         let (base, offset) = base_and_offset(function, instruction)?;
         let view = self.view();
         let (sum, inner, constant) = view.as_sum(base)?;
-        if is_indexed_elsewhere(function, instruction, sum.instruction, inner) {
+        if is_array_element_of_other_block(function, instruction, sum.instruction)
+            && self.is_indexed(inner)
+        {
             return None;
         }
+        let (function, view) = (self.editor.function(), self.view());
         let narrow = match sum.width {
             64 => false,
             32 => true,
@@ -567,31 +570,47 @@ impl Walk<'_, '_, '_> {
         i32::try_from(total).ok()?;
         Some((root, total))
     }
+
+    /// Whether an array is indexed by something else than numbers. That is remembered, with one user that does: many accesses may ask about
+    /// an array that many read.
+    fn is_indexed(&mut self, array: Value) -> bool {
+        let function = self.editor.function();
+        match self.indexed.get(&array) {
+            Some(None) => return false,
+            Some(&Some(user)) if indexes(function, user, array) => return true,
+            _ => {}
+        }
+        let mut users = function.uses_of(array);
+        let found = users.find(|&user| indexes(function, user, array));
+        self.indexed.insert(array, found);
+        found.is_some()
+    }
 }
 
-/// Whether an access to local memory takes its address from a sum in another block, and what that adds to is an array that is also indexed
-/// by something else than numbers. `ptxas` sees through sums of one block only: with the number in the access it takes every element for a
-/// register and chooses among them by index, which is more code and more registers than the array (reductions of large angles in
-/// `sinf` and `cosf` are such).
-fn is_indexed_elsewhere(
+/// Whether an access to local memory takes its address from a sum in another block. `ptxas` sees through sums of one block only: where
+/// the array is indexed too ([`Walk::is_indexed`]) and the number stands in the access, it takes every element for a register and chooses
+/// among them by index, which is more code and more registers than the array (reductions of large angles in `sinf` and `cosf` are such).
+fn is_array_element_of_other_block(
     function: &Function,
     access: Instruction,
     sum: Instruction,
-    array: Value,
 ) -> bool {
-    if function.format(access).mnemonic.space() != Some(Space::Local)
-        || function.block_of(sum) == function.block_of(access)
-    {
-        return false;
-    }
-    function.uses_of(array).any(|user| match user {
+    function.format(access).mnemonic.space() == Some(Space::Local)
+        && function.block_of(sum) != function.block_of(access)
+}
+
+/// Whether something adds more than numbers to the address of an array, or leaves open what is done with it.
+fn indexes(function: &Function, user: Use, array: Value) -> bool {
+    match user {
         Use::Edge(_) => true,
         Use::Instruction(reader) => {
-            let format = function.format(reader);
-            let adds = format.mnemonic.opcode() == Opcode::Add;
-            adds && function.uses(reader).any(|value| value != array)
+            let is_sum = function.format(reader).mnemonic.opcode() == Opcode::Add;
+            is_sum
+                && function.block_of(reader).is_some()
+                && function.uses(reader).any(|value| value == array)
+                && function.uses(reader).any(|value| value != array)
         }
-    })
+    }
 }
 
 /// A part that a `mov` takes out, its bits, and the low part with what it is, if that is read too.
