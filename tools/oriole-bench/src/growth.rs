@@ -35,6 +35,7 @@ pub const GROWTH_SHAPES: &[GrowthShape] = &[
     shape("ladder", ladder),
     shape("many-parameters", many_parameters),
     shape("colliding-names", colliding_names),
+    shape("array-elements", array_elements),
 ];
 
 const fn shape(name: &'static str, make: fn(usize) -> String) -> GrowthShape {
@@ -364,6 +365,28 @@ fn many_parameters(statements: usize) -> String {
         text.push_str("st.global.u64 [%rd1], %rd2;\nret;\n}\n");
     }
     text
+}
+
+/// Elements of one local array, whose addresses are all computed first and each of which has a block of its own.
+fn array_elements(statements: usize) -> String {
+    let count = statements / 6;
+    let mut body = format!(
+        ".local .align 4 .b8 array[{}];\n.reg .b64 %base, %element<{}>;\nmov.u64 %base, array;\n",
+        4 * (count + 1),
+        count + 1
+    );
+    for index in 1..=count {
+        let _ = writeln!(body, "add.u64 %element{index}, %base, {};", 4 * index);
+    }
+    for index in 1..=count {
+        let _ = writeln!(
+            body,
+            "ld.local.u32 %r2, [%element{index}];\nadd.u32 %r2, %r2, %r0;\nst.local.u32 [%element{}], %r2;\n\
+             setp.lt.u32 %p1, %r2, {index};\n@%p1 bra L{index};\nst.global.u32 [%rd1], %r2;\nL{index}:",
+            index * 7 % count + 1
+        );
+    }
+    kernel(2, &body)
 }
 
 /// Registers whose names have hashes of equal low bits, as somebody who knows the hash function can choose them.
