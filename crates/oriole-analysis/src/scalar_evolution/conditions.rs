@@ -144,7 +144,7 @@ pub(super) struct Branch {
 impl Query<'_> {
     /// How a block ends, if it ends in a choice by a predicate.
     pub(super) fn branch(&mut self, reader: Key, block: Block) -> Option<Branch> {
-        self.state.tables.read(reader, Key::Terminator(block));
+        self.state.tables.read(reader, Key::terminator(block));
         let last = self.function.last_instruction(block)?;
         let format = self.function.format(last);
         let data = &self.function.blocks()[block];
@@ -176,7 +176,7 @@ impl Query<'_> {
 
     /// What a predicate says.
     pub(super) fn condition(&mut self, reader: Key, predicate: Value, depth: u32) -> Condition {
-        self.state.tables.read(reader, Key::Value(predicate));
+        self.state.tables.read(reader, Key::value(predicate));
         let entry = self.value(predicate);
         if let Some(value) = entry.known.as_constant() {
             return Condition::Constant(value & 1 != 0);
@@ -184,7 +184,7 @@ impl Query<'_> {
         if depth > self.state.knobs.max_constant_evolving_depth {
             return Condition::Opaque;
         }
-        self.state.tables.read(reader, Key::Definition(predicate));
+        self.state.tables.read(reader, Key::definition(predicate));
         let Definition::Instruction(instruction) = self.function.values()[predicate].definition
         else {
             return Condition::Opaque;
@@ -331,7 +331,7 @@ impl Query<'_> {
         };
         let chosen = left.value()?;
         let against = number(right)?;
-        self.state.tables.read(reader, Key::Definition(chosen));
+        self.state.tables.read(reader, Key::definition(chosen));
         let Definition::Instruction(select) = function.values()[chosen].definition else {
             return None;
         };

@@ -40,12 +40,12 @@ impl Query<'_> {
 
     /// What holds where a block is executed.
     pub(super) fn facts(&mut self, reader: Key, block: Block) -> Rc<Facts> {
-        let key = Key::Facts(block);
+        let key = Key::facts(block);
         self.state.tables.read(reader, key);
         if let Some(Some(found)) = self.state.tables.facts.get(block) {
             return Rc::clone(found);
         }
-        self.state.tables.read(key, Key::Dominance(block));
+        self.state.tables.read(key, Key::dominance(block));
         // Most often one edge says all there is.
         let mut first: Option<Rc<Facts>> = None;
         let mut several: Option<Facts> = None;
@@ -60,7 +60,7 @@ impl Query<'_> {
             }
             if let Some((above, edge)) = self.state.shape.dominating_edge(block) {
                 let own = self.facts_of_edge(block, above, edge);
-                self.state.tables.read(key, Key::EdgeFacts(block));
+                self.state.tables.read(key, Key::edge_facts(block));
                 count += own.comparisons.len();
                 match (&first, own.comparisons.is_empty()) {
                     (_, true) => {}
@@ -90,8 +90,8 @@ impl Query<'_> {
         if let Some(Some(found)) = self.state.tables.edge_facts.get(block) {
             return Rc::clone(found);
         }
-        let reader = Key::EdgeFacts(block);
-        self.state.tables.read(reader, Key::Dominance(block));
+        let reader = Key::edge_facts(block);
+        self.state.tables.read(reader, Key::dominance(block));
         let mut facts = Facts::default();
         if let Some(branch) = self.branch(reader, above)
             && branch.if_true != branch.if_false
@@ -278,19 +278,19 @@ impl Query<'_> {
             if at == block {
                 return decided;
             }
-            let key = Key::Decision(predicate);
+            let key = Key::decision(predicate);
             self.state.tables.forget([key], Depth::Shallow);
         }
         // That is seen faster than kept.
         if self.compares_anything(predicate, block) {
             debug_assert_eq!(
-                self.decided_by_all(Key::Nobody, predicate, block),
+                self.decided_by_all(Key::NOBODY, predicate, block),
                 None,
                 "{predicate}"
             );
             return None;
         }
-        let decided = self.decided_by_all(Key::Decision(predicate), predicate, block);
+        let decided = self.decided_by_all(Key::decision(predicate), predicate, block);
         let tables = &mut self.state.tables;
         tables.decisions.insert(predicate, (block, decided));
         tables.filled();

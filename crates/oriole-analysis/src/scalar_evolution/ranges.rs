@@ -418,7 +418,7 @@ impl Query<'_> {
     pub(super) fn read_range(&mut self, reader: Key, expression: Expression) -> Range {
         let range = self.range(expression);
         if self.state.expressions.as_constant(expression).is_none() {
-            self.state.tables.read(reader, Key::Range(expression));
+            self.state.tables.read(reader, Key::range(expression));
         }
         range
     }
@@ -490,10 +490,10 @@ impl Query<'_> {
     /// Nothing is known of expressions that are computed from each other: values that loops which share no header hand on.
     fn give_up_ranges(&mut self, cycle: &[Expression]) {
         for &each in cycle {
-            let key = Key::Range(each);
+            let key = Key::range(each);
             for below in self.range_operands(each) {
                 if self.state.expressions.as_constant(below).is_none() {
-                    self.state.tables.read(key, Key::Range(below));
+                    self.state.tables.read(key, Key::range(below));
                 }
             }
             let bits = self.state.expressions.bits(each);
@@ -506,15 +506,15 @@ impl Query<'_> {
         match self.state.expressions.as_leaf(expression) {
             Some(Leaf::Value(value)) => {
                 let arms = self.arms(value);
-                self.expressions_of(Key::Range(expression), &arms)
+                self.expressions_of(Key::range(expression), &arms)
             }
             Some(Leaf::Start(parameter)) => {
                 let Some(header) = self.function.defining_block(parameter) else {
                     return SmallVec::new();
                 };
-                let key = Key::Range(expression);
-                self.state.tables.read(key, Key::Incoming(header));
-                self.state.tables.read(key, Key::Loop(header));
+                let key = Key::range(expression);
+                self.state.tables.read(key, Key::incoming(header));
+                self.state.tables.read(key, Key::in_loop(header));
                 let is_outside = |block| !self.state.shape.contains(header, block);
                 let starts = self.arguments(header, parameter, is_outside);
                 let starts: SmallVec<[Value; 4]> = starts.iter().map(|&(_, it)| it).collect();
@@ -568,7 +568,7 @@ impl Query<'_> {
     }
 
     fn compute_range(&mut self, expression: Expression, below: &[Expression]) -> Range {
-        let key = Key::Range(expression);
+        let key = Key::range(expression);
         let bits = self.state.expressions.bits(expression);
         let mut operands: SmallVec<[Range; 8]> = SmallVec::new();
         for &each in below {
@@ -632,7 +632,7 @@ impl Query<'_> {
     /// The range of a value that is a leaf.
     fn leaf_range(&mut self, key: Key, value: Value, bits: u32, arms: &[Range]) -> Range {
         let entry = self.value(value);
-        self.state.tables.read(key, Key::Value(value));
+        self.state.tables.read(key, Key::value(value));
         let mut range = Range::known(entry.known, bits);
         if arms.iter().all(|arm| arm.bits == bits)
             && let Some(all) = arms.iter().copied().reduce(Range::join)
@@ -680,7 +680,7 @@ impl Query<'_> {
             .expect("a recurrence");
         let bits = self.state.expressions.bits(expression);
         let maximum = self.maximum_count(header);
-        self.state.tables.read(key, Key::Count(header));
+        self.state.tables.read(key, Key::count(header));
         // Every sum of multiples is one.
         let zeros = operands
             .iter()

@@ -60,7 +60,7 @@ impl Query<'_> {
             return Some(entry);
         }
         // The instruction was given another result.
-        let keys = [Key::Definition(value), Key::Value(value)];
+        let keys = [Key::definition(value), Key::value(value)];
         self.state.tables.forget(keys, super::Depth::All);
         None
     }
@@ -147,7 +147,7 @@ impl Query<'_> {
     /// Says that an entry depends on which values some arguments are: one may be replaced by another.
     pub(super) fn read_identities(&mut self, key: Key, arguments: &[(Block, Value)]) {
         for &(_, argument) in arguments {
-            self.state.tables.read(key, Key::Definition(argument));
+            self.state.tables.read(key, Key::definition(argument));
         }
     }
 
@@ -155,8 +155,8 @@ impl Query<'_> {
     fn fill_value(&mut self, value: Value) {
         let data = self.function.values()[value];
         let bits = data.scalar_type.bits();
-        let key = Key::Value(value);
-        self.state.tables.read(key, Key::Definition(value));
+        let key = Key::value(value);
+        self.state.tables.read(key, Key::definition(value));
         let mut known = Known::unknown(bits);
         // What it is, if that is more than a leaf.
         let mut expression: Option<Expression> = None;
@@ -164,7 +164,7 @@ impl Query<'_> {
         match data.definition {
             Definition::Undefined => {}
             Definition::Parameter(block) => {
-                self.state.tables.read(key, Key::Incoming(block));
+                self.state.tables.read(key, Key::incoming(block));
                 if self.state.shape.is_reachable(block)
                     && self.state.shape.has_retreating_edge(self.function, block)
                 {
@@ -184,7 +184,7 @@ impl Query<'_> {
                 let format = self.function.format(instruction);
                 if is_reached && bits <= 64 && is_arithmetic(format) {
                     for used in self.function.uses(instruction) {
-                        self.state.tables.read(key, Key::Value(used));
+                        self.state.tables.read(key, Key::value(used));
                     }
                     if self.function.results(instruction).len() == 1 {
                         known = self.known_result(instruction, data.scalar_type);
@@ -193,7 +193,7 @@ impl Query<'_> {
                 } else if is_reached && bits <= 64 {
                     if is_guarded_move(format) {
                         for used in self.function.uses(instruction) {
-                            self.state.tables.read(key, Key::Value(used));
+                            self.state.tables.read(key, Key::value(used));
                         }
                         known = self.known_move(instruction, bits);
                     } else if is_load(format) && self.function.results(instruction).len() == 1 {
@@ -266,7 +266,7 @@ impl Query<'_> {
     fn join(&mut self, key: Key, joined: &[Value]) -> Option<(Option<Expression>, Known)> {
         let mut all: Option<(Option<Expression>, Known)> = None;
         for &each in joined {
-            self.state.tables.read(key, Key::Value(each));
+            self.state.tables.read(key, Key::value(each));
             let entry = self.state.tables.value(each)?;
             all = Some(match all {
                 None => (Some(entry.expression), entry.known),
@@ -570,7 +570,7 @@ impl Query<'_> {
             Some(_) => return Some(b),
             None => {}
         }
-        self.state.tables.read(key, Key::Definition(predicate));
+        self.state.tables.read(key, Key::definition(predicate));
         let Definition::Instruction(test) = function.values()[predicate].definition else {
             return None;
         };
@@ -589,7 +589,7 @@ impl Query<'_> {
             return None;
         }
         for used in function.uses(test) {
-            self.state.tables.read(key, Key::Value(used));
+            self.state.tables.read(key, Key::value(used));
             self.value(used);
         }
         let (left, _) = self.operand(left, compared)?;
