@@ -284,7 +284,7 @@ impl Query<'_> {
         if !expressions.has_parameters(expression) {
             return true;
         }
-        for each in expressions.postorder(expression) {
+        for each in expressions.parts_with_parameters(expression) {
             let Some(Leaf::Value(value)) = self.state.expressions.as_leaf(each) else {
                 continue;
             };
@@ -603,6 +603,45 @@ impl Folder<'_> {
 
     /// A sum.
     fn add(&mut self, operands: &[Expression], depth: u32) -> Expression {
+        if let Some(found) = self.add_number(operands, depth) {
+            debug_assert_eq!(found, self.add_terms(operands, depth));
+            return found;
+        }
+        self.add_terms(operands, depth)
+    }
+
+    /// The sum of a recurrence and a number, which is the most frequent one: the number is added to what it starts with.
+    fn add_number(&mut self, operands: &[Expression], depth: u32) -> Option<Expression> {
+        let &[first, second] = operands else {
+            return None;
+        };
+        let (number, recurrence) = match self.expressions.kind(first) {
+            Kind::Recurrence => (second, first),
+            _ => (first, second),
+        };
+        let header = self.expressions.header(recurrence)?;
+        let value = self.expressions.as_constant(number)?;
+        let limits = &self.expressions.limits;
+        if value == 0
+            || depth > limits.max_arith_depth
+            || self.expressions.size(recurrence).saturating_add(2) > limits.max_expr_size
+            || !self.shape.is_reachable(header)
+        {
+            return None;
+        }
+        if !self.asked.contains(&header) {
+            self.asked.push(header);
+        }
+        let mut parts: List = SmallVec::from_slice(self.expressions.operands(recurrence));
+        parts[0] = self.add(&[parts[0], number], depth + 1);
+        for part in &mut parts[1..] {
+            *part = self.add(&[*part], depth + 1);
+        }
+        Some(self.expressions.recurrence(&parts, header))
+    }
+
+    /// A sum of terms of which those of the innermost loop may have to be combined.
+    fn add_terms(&mut self, operands: &[Expression], depth: u32) -> Expression {
         let plain = self.expressions.add(operands);
         if self.expressions.kind(plain) != Kind::Add
             || depth > self.expressions.limits.max_arith_depth
