@@ -489,6 +489,11 @@ impl Expressions {
         self.postorder_with(root, |node| node.has_parameters)
     }
 
+    /// The parts of an expression that are no numbers, in the order of [`Expressions::postorder`].
+    pub(super) fn variable_parts(&self, root: Expression) -> Vec<Expression> {
+        self.postorder_with(root, |node| node.kind != Kind::Constant)
+    }
+
     /// What an expression is made of, without what is not wanted: that is not wanted of anything it is made of either.
     fn postorder_with(&self, root: Expression, is_wanted: fn(&Node) -> bool) -> Vec<Expression> {
         if self.operands(root).is_empty() {

@@ -330,9 +330,12 @@ pub(super) struct Tables {
     pub folded: IndexVec<Expression, PackedOption<Expression>>,
     /// 7: header → backedge-taken count under assumptions.
     pub predicated: DenseMap<Block, PredicatedCount>,
-    /// 8: what holds behind the edge from its immediate dominator to a block, and where a block is executed.
+    /// 8: what holds behind the edge from its immediate dominator to a block, and where a block is executed with how many blocks that was
+    /// looked for in.
     pub edge_facts: IndexVec<Block, Option<Rc<Facts>>>,
-    pub facts: IndexVec<Block, Option<Rc<Facts>>>,
+    pub facts: IndexVec<Block, Option<(Rc<Facts>, usize)>>,
+    /// What most blocks are told.
+    pub no_facts: Rc<Facts>,
     /// 9: predicate → what it is wherever it is computed in a block, if that is known.
     pub decisions: DenseMap<Value, (Block, Option<bool>)>,
     /// The only result of each instruction whose result has an entry: it may be given another one.
@@ -517,6 +520,7 @@ impl Tables {
             predicated,
             edge_facts,
             facts,
+            no_facts: _,
             decisions,
             results,
             readers,
