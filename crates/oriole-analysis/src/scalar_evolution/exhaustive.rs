@@ -212,7 +212,7 @@ impl Query<'_> {
         predicate: Value,
         leaves_if: bool,
     ) -> Option<u64> {
-        let stay = self.condition(key, predicate, 0).when(!leaves_if);
+        let stay = self.condition(key, predicate).when(!leaves_if);
         let mut stack = vec![stay];
         let mut bound: Option<u64> = None;
         while let Some(top) = stack.pop() {

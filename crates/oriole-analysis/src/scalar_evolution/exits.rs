@@ -105,9 +105,7 @@ impl Query<'_> {
         if leaves_if_true == (branch.if_false == exit.edge) {
             return count;
         }
-        let stay = self
-            .condition(key, branch.predicate, 0)
-            .when(!leaves_if_true);
+        let stay = self.condition(key, branch.predicate).when(!leaves_if_true);
         let context = Context { header, key, facts };
         let mut limit = self.limit(&context, stay);
         if limit.exact.is_none()

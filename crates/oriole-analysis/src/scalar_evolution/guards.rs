@@ -124,7 +124,7 @@ impl Query<'_> {
         {
             let truth = branch.if_true == Some(edge);
             if truth || branch.if_false == Some(edge) {
-                let condition = self.condition(reader, branch.predicate, 0).when(truth);
+                let condition = self.condition(reader, branch.predicate).when(truth);
                 collect(condition, &mut facts.comparisons);
             }
         }
@@ -332,7 +332,7 @@ impl Query<'_> {
     }
 
     fn decided_by_all(&mut self, reader: Key, predicate: Value, block: Block) -> Option<bool> {
-        let condition = self.condition(reader, predicate, 0);
+        let condition = self.condition(reader, predicate);
         if matches!(condition, Condition::Opaque) {
             return None;
         }

@@ -16,7 +16,7 @@
 //! When in doubt the answer is "unknown".
 //!
 //! ## Method
-//! Answers are computed when they are asked for and kept in nine tables (`tables`). Four layers, each of which asks only those before
+//! Answers are computed when they are asked for and kept in ten tables (`tables`). Four layers, each of which asks only those before
 //! it, so that no answer depends on the order of questions:
 //!
 //! 1. `values`: the expression of a value with parameters of loop headers as leaves, and its known bits;

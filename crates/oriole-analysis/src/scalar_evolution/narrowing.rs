@@ -122,7 +122,7 @@ impl Query<'_> {
         {
             return None;
         }
-        let condition = self.condition(Key::NOBODY, branch.predicate, 0);
+        let condition = self.condition(Key::NOBODY, branch.predicate);
         match condition.when(!leaves_if_true) {
             Condition::Compare(stay) => Some((stay, leaves_if_true)),
             _ => None,

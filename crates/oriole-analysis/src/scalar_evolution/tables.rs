@@ -6,6 +6,7 @@
 //! leaf and looked no further: that the leaf was opaque is something that was read. A change touches sources; what was computed from
 //! them, directly or not, is forgotten.
 
+use super::conditions::Condition;
 use super::exits::ExitCount;
 use super::expression::Expression;
 use super::guards::Facts;
@@ -36,6 +37,7 @@ enum KeyKind {
     Predicated,
     EdgeFacts,
     Facts,
+    Condition,
     Decision,
     // The only kind whose numbers are not dense: it has two.
     Exit,
@@ -121,6 +123,11 @@ impl Key {
         Key::of(KeyKind::Facts, block.as_u32())
     }
 
+    /// What a predicate says.
+    pub fn condition(predicate: Value) -> Key {
+        Key::of(KeyKind::Condition, predicate.as_u32())
+    }
+
     /// What a predicate is wherever it is computed.
     pub fn decision(predicate: Value) -> Key {
         Key::of(KeyKind::Decision, predicate.as_u32())
@@ -167,7 +174,7 @@ const KIND_SHIFT: u32 = 60;
 const EXIT_SHIFT: u32 = 30;
 
 impl KeyKind {
-    const ALL: [KeyKind; 15] = [
+    const ALL: [KeyKind; 16] = [
         KeyKind::Definition,
         KeyKind::Incoming,
         KeyKind::Terminator,
@@ -181,6 +188,7 @@ impl KeyKind {
         KeyKind::Predicated,
         KeyKind::EdgeFacts,
         KeyKind::Facts,
+        KeyKind::Condition,
         KeyKind::Decision,
         KeyKind::Exit,
     ];
@@ -336,7 +344,9 @@ pub(super) struct Tables {
     pub facts: IndexVec<Block, Option<(Rc<Facts>, usize)>>,
     /// What most blocks are told.
     pub no_facts: Rc<Facts>,
-    /// 9: predicate → what it is wherever it is computed in a block, if that is known.
+    /// 9: predicate → what it says.
+    pub conditions: DenseMap<Value, Condition>,
+    /// 10: predicate → what it is wherever it is computed in a block, if that is known.
     pub decisions: DenseMap<Value, (Block, Option<bool>)>,
     /// The only result of each instruction whose result has an entry: it may be given another one.
     pub results: IndexVec<Instruction, PackedOption<Value>>,
@@ -440,6 +450,7 @@ impl Tables {
                 let facts = self.facts.get(key.as_block());
                 facts.is_some_and(Option::is_some)
             }
+            KeyKind::Condition => self.conditions.contains_key(&key.as_value()),
             KeyKind::Decision => self.decisions.contains_key(&key.as_value()),
             _ => false,
         }
@@ -472,6 +483,7 @@ impl Tables {
                 .facts
                 .get_mut(key.as_block())
                 .is_some_and(|facts| facts.take().is_some()),
+            KeyKind::Condition => self.conditions.erase(&key.as_value()),
             KeyKind::Decision => self.decisions.erase(&key.as_value()),
             _ => false,
         }
@@ -521,6 +533,7 @@ impl Tables {
             edge_facts,
             facts,
             no_facts: _,
+            conditions,
             decisions,
             results,
             readers,
@@ -538,6 +551,7 @@ impl Tables {
         predicated.clear();
         edge_facts.clear();
         facts.clear();
+        conditions.clear();
         decisions.clear();
         results.clear();
         readers.clear();
@@ -595,6 +609,7 @@ impl Tables {
             + self.predicated.len()
             + self.edge_facts.values().flatten().count()
             + self.facts.values().flatten().count()
+            + self.conditions.len()
             + self.decisions.len();
         if count as u64 != self.entries {
             wrong.push(format!("{count} entries, counted as {}", self.entries));
