@@ -438,9 +438,15 @@ impl Query<'_> {
 
     /// The range of an expression of layer 2.
     pub fn range(&mut self, expression: Expression) -> Range {
-        if let Some(found) = self.known_range(expression) {
-            return found;
+        match self.known_range(expression) {
+            Some(found) => found,
+            None => self.new_range(expression),
         }
+    }
+
+    /// The range of an expression that is not there yet. It is asked for far less often.
+    #[inline(never)]
+    fn new_range(&mut self, expression: Expression) -> Range {
         let mut stack: SmallVec<[Expression; 16]> = SmallVec::new();
         stack.push(expression);
         // Those that wait for their operands, once there are many.
@@ -454,12 +460,14 @@ impl Query<'_> {
             if stack.len() > SHALLOW {
                 waiting.insert(top);
             }
-            let below = self.range_operands(top);
-            let unknown: List = below
-                .iter()
-                .copied()
-                .filter(|&each| self.known_range(each).is_none())
-                .collect();
+            let mut below = self.range_operands(top);
+            let mut unknown = self.without_ranges(&below);
+            // What a sum is distributed to takes longer to find: once.
+            if unknown.is_empty() && self.state.expressions.kind(top) == Kind::Add {
+                let made = self.distributed(top);
+                unknown = self.without_ranges(&made);
+                below.extend(made);
+            }
             if let Some(&each) = unknown.iter().find(|&each| waiting.contains(each)) {
                 let start = stack.iter().rposition(|&it| it == each).unwrap_or(0);
                 let members = stack[start..].iter().copied();
@@ -477,6 +485,12 @@ impl Query<'_> {
         self.known_range(expression).expect("computed above")
     }
 
+    /// Those of some expressions whose ranges are not there.
+    fn without_ranges(&self, expressions: &[Expression]) -> List {
+        let each = expressions.iter().copied();
+        each.filter(|&it| self.known_range(it).is_none()).collect()
+    }
+
     fn set_range(&mut self, expression: Expression, range: Range) {
         let tables = &mut self.state.tables;
         let entry = tables.ranges.ensure(expression, None);
@@ -491,7 +505,9 @@ impl Query<'_> {
     fn give_up_ranges(&mut self, cycle: &[Expression]) {
         for &each in cycle {
             let key = Key::range(each);
-            for below in self.range_operands(each) {
+            let mut operands = self.range_operands(each);
+            operands.extend(self.distributed(each));
+            for below in operands {
                 if self.state.expressions.as_constant(below).is_none() {
                     self.state.tables.read(key, Key::range(below));
                 }
@@ -501,7 +517,8 @@ impl Query<'_> {
         }
     }
 
-    /// The expressions whose ranges that of an expression is computed from: its operands, or what a leaf chooses from.
+    /// The expressions whose ranges that of an expression is computed from: its operands, or what a leaf chooses from. What a sum is distributed to
+    /// ([`Query::distributed`]) comes besides.
     fn range_operands(&mut self, expression: Expression) -> List {
         match self.state.expressions.as_leaf(expression) {
             Some(Leaf::Value(value)) => {
@@ -520,14 +537,7 @@ impl Query<'_> {
                 let starts: SmallVec<[Value; 4]> = starts.iter().map(|&(_, it)| it).collect();
                 self.expressions_of(key, &starts)
             }
-            _ => {
-                let mut below: List =
-                    SmallVec::from_slice(self.state.expressions.operands(expression));
-                if self.state.expressions.kind(expression) == Kind::Add {
-                    below.extend(self.distributed(expression));
-                }
-                below
-            }
+            _ => SmallVec::from_slice(self.state.expressions.operands(expression)),
         }
     }
 

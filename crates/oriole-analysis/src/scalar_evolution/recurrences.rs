@@ -54,9 +54,15 @@ impl Query<'_> {
 
     /// An expression of layer 1 with recurrences in place of its leaves.
     pub(super) fn folded(&mut self, leafy: Expression) -> Expression {
-        if let Some(found) = self.known_fold(leafy) {
-            return found;
+        match self.known_fold(leafy) {
+            Some(found) => found,
+            None => self.new_fold(leafy),
         }
+    }
+
+    /// The same for one that was not folded yet.
+    #[inline(never)]
+    fn new_fold(&mut self, leafy: Expression) -> Expression {
         let mut stack = Tasks::new();
         stack.push(Task::Fold(leafy));
         let mut in_progress: DenseSet<Value> = DenseSet::new();

@@ -22,9 +22,15 @@ const NOTHING: Known = Known { zeros: 0, ones: 0 };
 impl Query<'_> {
     /// The entry of a value, computed now or earlier.
     pub(super) fn value(&mut self, value: Value) -> ValueEntry {
-        if let Some(entry) = self.current_entry(value) {
-            return entry;
+        match self.current_entry(value) {
+            Some(entry) => entry,
+            None => self.new_value(value),
         }
+    }
+
+    /// The entry of a value that has none.
+    #[inline(never)]
+    fn new_value(&mut self, value: Value) -> ValueEntry {
         // Values, and whether what they are computed from comes before them: it is on the stack above.
         let mut stack: SmallVec<[(Value, bool); 16]> = SmallVec::new();
         stack.push((value, false));
@@ -95,11 +101,8 @@ impl Query<'_> {
         if !shape.is_reachable(block) || block == self.function.entry() {
             return SmallVec::new();
         }
-        let mut joined: SmallVec<[Value; 4]> = self
-            .arguments(block, parameter, |_| true)
-            .into_iter()
-            .map(|(_, value)| value)
-            .collect();
+        let mut joined: SmallVec<[Value; 4]> = SmallVec::new();
+        self.visit_arguments(block, parameter, |_| true, |_, value| joined.push(value));
         if shape.has_retreating_edge(self.function, block) {
             // A value that goes round unchanged is what it was before.
             joined.retain(|value| *value != parameter);
@@ -125,8 +128,22 @@ impl Query<'_> {
         wanted: impl Fn(Block) -> bool,
     ) -> SmallVec<[(Block, Value); 4]> {
         let mut arguments = SmallVec::new();
+        self.visit_arguments(block, parameter, wanted, |from, value| {
+            arguments.push((from, value));
+        });
+        arguments
+    }
+
+    /// Shows each of the arguments for a parameter of a block on edges from reachable blocks that are asked for.
+    fn visit_arguments(
+        &self,
+        block: Block,
+        parameter: Value,
+        wanted: impl Fn(Block) -> bool,
+        mut visit: impl FnMut(Block, Value),
+    ) {
         let Some(position) = self.place(block, parameter) else {
-            return arguments;
+            return;
         };
         let mut before = None;
         for from in self.state.shape.flow.predecessors(block) {
@@ -137,11 +154,10 @@ impl Query<'_> {
             before = Some(from);
             for edge in self.function.edges(from) {
                 if edge.target == block {
-                    arguments.push((from, self.function.arguments(*edge)[position]));
+                    visit(from, self.function.arguments(*edge)[position]);
                 }
             }
         }
-        arguments
     }
 
     /// Says that an entry depends on which values some arguments are: one may be replaced by another.
