@@ -120,9 +120,13 @@ fn plan(
     let header = loops.header(this);
     let blocks = blocks.all(loops, this);
     let is_inside = |block: Block| flow.is_reachable(block) && loops.contains(this, block);
+    // What most loops do is seen at once, and who reads what is asked of the others only.
+    if !blocks.iter().all(|&block| is_plain(function, block)) {
+        return None;
+    }
     let mut leaving: Option<(Block, &[Value])> = None;
     for &block in blocks {
-        if flow.may_leave(block) || !is_idle(function, block, &is_inside) {
+        if flow.may_leave(block) || !is_read_inside(function, block, &is_inside) {
             return None;
         }
         for &edge in function.edges(block) {
@@ -174,8 +178,21 @@ fn plan(
     })
 }
 
-/// Whether a block does nothing but compute what is read inside only, and branch.
-fn is_idle(function: &Function, block: Block, is_inside: &dyn Fn(Block) -> bool) -> bool {
+/// Whether a block does nothing but compute and branch.
+fn is_plain(function: &Function, block: Block) -> bool {
+    function.instructions_of(block).all(|instruction| {
+        let format = function.format(instruction);
+        let is_plain = format.is_removable() || format.effects.terminator == Terminator::Branch;
+        let has_register = |operand: &Operand| matches!(operand, Operand::Register(_));
+        is_plain
+            && !format.opaque
+            && !format.effects.is_call
+            && !function.operands(instruction).iter().any(has_register)
+    })
+}
+
+/// Whether what a block computes is read inside only.
+fn is_read_inside(function: &Function, block: Block, is_inside: &dyn Fn(Block) -> bool) -> bool {
     let is_read_inside = |value: Value| {
         function.uses_of(value).all(|user| match user {
             Use::Instruction(instruction) => function.block_of(instruction).is_some_and(is_inside),
@@ -184,14 +201,7 @@ fn is_idle(function: &Function, block: Block, is_inside: &dyn Fn(Block) -> bool)
     };
     let mut parameters = function.blocks()[block].parameters.iter();
     parameters.all(|&parameter| is_read_inside(parameter))
-        && function.instructions_of(block).all(|instruction| {
-            let format = function.format(instruction);
-            let is_plain = format.is_removable() || format.effects.terminator == Terminator::Branch;
-            let has_register = |operand: &Operand| matches!(operand, Operand::Register(_));
-            is_plain
-                && !format.opaque
-                && !format.effects.is_call
-                && !function.operands(instruction).iter().any(has_register)
-                && function.results(instruction).all(is_read_inside)
-        })
+        && function
+            .instructions_of(block)
+            .all(|instruction| function.results(instruction).all(is_read_inside))
 }

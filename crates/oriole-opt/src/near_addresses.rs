@@ -132,10 +132,10 @@ fn candidates(function: &Function, flow: &ControlFlow) -> Vec<Candidate> {
     for &block in flow.reverse_postorder() {
         for instruction in function.instructions_of(block) {
             if let Some(value) = address_of(function, instruction)
-                && seen.insert(value)
                 && let Definition::Instruction(root) = function.values()[value].definition
                 && function.results(root).len() == 1
                 && let Some((base, has_number)) = extended_sum(function, root)
+                && seen.insert(value)
             {
                 roots.insert(root, base);
                 let known = bases.entry(base).or_default();

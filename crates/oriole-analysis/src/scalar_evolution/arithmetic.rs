@@ -14,11 +14,22 @@
 
 use super::expression::{Expression, Expressions, Kind, Leaf};
 use crate::known_bits::{mask, sign_extend};
-use oriole_collections::{DenseMap, SmallVec};
+use oriole_collections::{DenseMap, PackedOption, SmallVec};
 use oriole_ir::Block;
 
 /// A few expressions.
 pub(super) type List = SmallVec<[Expression; 8]>;
+
+/// A term of a sum: a multiple of an expression.
+#[derive(Clone, Copy)]
+struct Term {
+    term: Expression,
+    factor: u64,
+    /// The multiple, if that is there.
+    whole: PackedOption<Expression>,
+}
+
+type Terms = SmallVec<[Term; 8]>;
 
 impl Expressions {
     /// Whether operands together are too large to be simplified. Counts it if so.
@@ -59,40 +70,94 @@ impl Expressions {
                 (None, Some(_)) => self.intern(Kind::Add, bits, 0, &[right, left]),
             };
         }
+        if let [sum, number] = *operands
+            && self.kind(sum) == Kind::Add
+            && let Some(number) = self.as_constant(number)
+            && self.operands(sum).len() <= self.limits.addops_inline_threshold as usize
+        {
+            let moved = self.add_number(sum, number, bits);
+            debug_assert_eq!(moved, self.add_terms(operands, bits));
+            return moved;
+        }
+        self.add_terms(operands, bits)
+    }
+
+    /// The sum of a sum and a number: all terms but the number in it are what they were.
+    fn add_number(&mut self, sum: Expression, number: u64, bits: u32) -> Expression {
+        let terms = self.operands(sum);
+        let (own, rest) = match self.as_constant(terms[0]) {
+            Some(own) => (own, &terms[1..]),
+            None => (0, terms),
+        };
+        let number = own.wrapping_add(number) & mask(bits);
+        if number == own {
+            return sum;
+        }
+        let mut moved: List = SmallVec::new();
+        moved.push(sum);
+        moved.extend_from_slice(rest);
+        if number != 0 {
+            moved[0] = self.constant(number, bits);
+            return self.intern(Kind::Add, bits, 0, &moved);
+        }
+        match moved[1..] {
+            [only] => only,
+            _ => self.intern(Kind::Add, bits, 0, &moved[1..]),
+        }
+    }
+
+    /// A sum of terms that may have to be combined.
+    fn add_terms(&mut self, operands: &[Expression], bits: u32) -> Expression {
         let mut constant = 0u64;
-        let mut terms: SmallVec<[(Expression, u64); 8]> = SmallVec::new();
+        let mut terms: Terms = SmallVec::new();
+        let inline = self.limits.addops_inline_threshold as usize;
         for &operand in operands {
-            let inline = self.limits.addops_inline_threshold as usize;
-            let parts: List = match self.kind(operand) {
-                Kind::Add if self.operands(operand).len() <= inline => {
-                    SmallVec::from_slice(self.operands(operand))
-                }
-                _ => SmallVec::from_slice(&[operand]),
+            let is_flattened =
+                self.kind(operand) == Kind::Add && self.operands(operand).len() <= inline;
+            let count = match is_flattened {
+                true => self.operands(operand).len(),
+                false => 1,
             };
-            for part in parts {
+            for at in 0..count {
+                let part = match is_flattened {
+                    true => self.operands(operand)[at],
+                    false => operand,
+                };
                 match self.as_constant(part) {
                     Some(value) => constant = constant.wrapping_add(value),
                     None => {
-                        let term = self.coefficient(part);
-                        terms.push(term);
+                        let (term, factor) = self.coefficient(part);
+                        terms.push(Term {
+                            term,
+                            factor,
+                            whole: PackedOption::some(part),
+                        });
                     }
                 }
             }
         }
         // Equal terms come to stand behind each other.
-        terms.sort_unstable_by_key(|&(term, _)| term.as_u32());
+        terms.sort_unstable_by_key(|own| own.term.as_u32());
         self.clear_low_bits(&mut terms, bits);
         let mut sum: List = SmallVec::new();
         let mut at = 0;
         while at < terms.len() {
-            let (term, mut factor) = terms[at];
+            let Term {
+                term,
+                mut factor,
+                mut whole,
+            } = terms[at];
             at += 1;
-            while at < terms.len() && terms[at].0 == term {
-                factor = factor.wrapping_add(terms[at].1);
+            while at < terms.len() && terms[at].term == term {
+                factor = factor.wrapping_add(terms[at].factor);
+                whole = PackedOption::none();
                 at += 1;
             }
             factor &= mask(bits);
-            if factor != 0 {
+            if let Some(whole) = whole.expand() {
+                debug_assert_eq!(self.scale(term, factor), whole);
+                sum.push(whole);
+            } else if factor != 0 {
                 let term = self.scale(term, factor);
                 sum.push(term);
             }
@@ -103,7 +168,6 @@ impl Expressions {
             sum.push(constant);
         }
         // A scaled term may be a sum itself, when a constant was multiplied in.
-        let inline = self.limits.addops_inline_threshold as usize;
         let is_flat = |each: &Expression| {
             self.kind(*each) != Kind::Add || self.operands(*each).len() > inline
         };
@@ -125,9 +189,9 @@ impl Expressions {
     }
 
     /// Makes `x - (x mod 2^k)`, which compilers write for the part of a loop that is unrolled, `2^k (x / 2^k)`. Terms are sorted.
-    fn clear_low_bits(&mut self, terms: &mut SmallVec<[(Expression, u64); 8]>, bits: u32) {
+    fn clear_low_bits(&mut self, terms: &mut Terms, bits: u32) {
         for at in 0..terms.len() {
-            let (term, factor) = terms[at];
+            let Term { term, factor, .. } = terms[at];
             if self.kind(term) != Kind::ZeroExtend {
                 continue;
             }
@@ -136,10 +200,13 @@ impl Expressions {
                 continue;
             }
             let whole = self.operands(low)[0];
-            let Ok(other) = terms.binary_search_by_key(&whole.as_u32(), |it| it.0.as_u32()) else {
+            let Ok(other) = terms.binary_search_by_key(&whole.as_u32(), |it| it.term.as_u32())
+            else {
                 continue;
             };
-            if self.bits(whole) != bits || terms[other].1.wrapping_add(factor) & mask(bits) != 0 {
+            if self.bits(whole) != bits
+                || terms[other].factor.wrapping_add(factor) & mask(bits) != 0
+            {
                 continue;
             }
             let count = self.bits(low);
@@ -148,9 +215,13 @@ impl Expressions {
             if self.as_constant(quotient).is_some() {
                 continue;
             }
-            terms[at] = (quotient, terms[other].1 << count);
+            terms[at] = Term {
+                term: quotient,
+                factor: terms[other].factor << count,
+                whole: PackedOption::none(),
+            };
             terms.remove(other);
-            terms.sort_unstable_by_key(|&(term, _)| term.as_u32());
+            terms.sort_unstable_by_key(|own| own.term.as_u32());
             return self.clear_low_bits(terms, bits);
         }
     }
@@ -199,16 +270,18 @@ impl Expressions {
 
     /// An expression as a multiple of another.
     fn coefficient(&mut self, expression: Expression) -> (Expression, u64) {
-        if self.kind(expression) == Kind::Multiply {
-            let operands: List = SmallVec::from_slice(self.operands(expression));
-            if let Some(factor) = self.as_constant(operands[0]) {
-                let bits = self.bits(expression);
-                let rest = match operands[1..] {
-                    [only] => only,
-                    _ => self.intern(Kind::Multiply, bits, 0, &operands[1..]),
-                };
-                return (rest, factor);
-            }
+        if self.kind(expression) == Kind::Multiply
+            && let [first, rest @ ..] = self.operands(expression)
+            && let Some(factor) = self.as_constant(*first)
+        {
+            let rest = match *rest {
+                [only] => only,
+                _ => {
+                    let rest: List = SmallVec::from_slice(rest);
+                    self.intern(Kind::Multiply, self.bits(expression), 0, &rest)
+                }
+            };
+            return (rest, factor);
         }
         (expression, 1)
     }

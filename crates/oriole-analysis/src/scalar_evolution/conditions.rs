@@ -144,7 +144,7 @@ pub(super) struct Branch {
 impl Query<'_> {
     /// How a block ends, if it ends in a choice by a predicate.
     pub(super) fn branch(&mut self, reader: Key, block: Block) -> Option<Branch> {
-        self.state.tables.read(reader, Key::Terminator(block));
+        self.state.tables.read(reader, Key::terminator(block));
         let last = self.function.last_instruction(block)?;
         let format = self.function.format(last);
         let data = &self.function.blocks()[block];
@@ -174,9 +174,23 @@ impl Query<'_> {
         })
     }
 
-    /// What a predicate says.
-    pub(super) fn condition(&mut self, reader: Key, predicate: Value, depth: u32) -> Condition {
-        self.state.tables.read(reader, Key::Value(predicate));
+    /// What a predicate says. It is asked for where the predicate is decided, where its branch says something, and for counts.
+    pub(super) fn condition(&mut self, reader: Key, predicate: Value) -> Condition {
+        let key = Key::condition(predicate);
+        self.state.tables.read(reader, key);
+        if let Some(found) = self.state.tables.conditions.get(&predicate) {
+            return found.clone();
+        }
+        let condition = self.condition_at(key, predicate, 0);
+        let tables = &mut self.state.tables;
+        tables.conditions.insert(predicate, condition.clone());
+        tables.filled();
+        condition
+    }
+
+    /// What a predicate says that another one is computed from, so many predicates before.
+    fn condition_at(&mut self, reader: Key, predicate: Value, depth: u32) -> Condition {
+        self.state.tables.read(reader, Key::value(predicate));
         let entry = self.value(predicate);
         if let Some(value) = entry.known.as_constant() {
             return Condition::Constant(value & 1 != 0);
@@ -184,7 +198,7 @@ impl Query<'_> {
         if depth > self.state.knobs.max_constant_evolving_depth {
             return Condition::Opaque;
         }
-        self.state.tables.read(reader, Key::Definition(predicate));
+        self.state.tables.read(reader, Key::definition(predicate));
         let Definition::Instruction(instruction) = self.function.values()[predicate].definition
         else {
             return Condition::Opaque;
@@ -215,7 +229,7 @@ impl Query<'_> {
             let (Some(boolean), [_, _, third]) = (mnemonic.modifiers().boolean, sources) else {
                 return Some(compared);
             };
-            let third = self.condition(reader, third.value()?, depth + 1);
+            let third = self.condition_at(reader, third.value()?, depth + 1);
             return match boolean {
                 BooleanOperation::And => Some(and(compared, third)),
                 BooleanOperation::Or => Some(or(compared, third)),
@@ -228,7 +242,7 @@ impl Query<'_> {
         let mut sides = Vec::with_capacity(2);
         for &source in sources {
             sides.push(match source {
-                Operand::Value(value) => self.condition(reader, value, depth + 1),
+                Operand::Value(value) => self.condition_at(reader, value, depth + 1),
                 Operand::Constant(constant) => {
                     let literal = function.constants()[constant].literal?;
                     Condition::Constant(literal_bits(literal, ScalarType::Pred)? != 0)
@@ -331,7 +345,7 @@ impl Query<'_> {
         };
         let chosen = left.value()?;
         let against = number(right)?;
-        self.state.tables.read(reader, Key::Definition(chosen));
+        self.state.tables.read(reader, Key::definition(chosen));
         let Definition::Instruction(select) = function.values()[chosen].definition else {
             return None;
         };
@@ -351,7 +365,7 @@ impl Query<'_> {
             (true, true) => Some(Condition::Constant(true)),
             (false, false) => Some(Condition::Constant(false)),
             (if_true, _) => {
-                let inner = self.condition(reader, condition.value()?, depth + 1);
+                let inner = self.condition_at(reader, condition.value()?, depth + 1);
                 Some(inner.negated_if(!if_true))
             }
         }

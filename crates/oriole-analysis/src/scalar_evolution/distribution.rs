@@ -28,7 +28,7 @@ impl Query<'_> {
         let rest: List = terms.iter().copied().filter(|&it| it != extreme).collect();
         let arms: List = SmallVec::from_slice(expressions.operands(extreme));
         let size = expressions.size(sum);
-        let key = Key::Range(sum);
+        let key = Key::range(sum);
         let rest = self.fold_sum(key, &rest);
         let mut made: List = SmallVec::from_slice(&[rest]);
         for arm in arms {

@@ -81,7 +81,7 @@ impl Query<'_> {
             if slice.values.contains_key(&value) {
                 continue;
             }
-            self.state.tables.read(key, Key::Definition(value));
+            self.state.tables.read(key, Key::definition(value));
             let is_inside = function
                 .defining_block(value)
                 .is_some_and(|block| self.state.shape.contains(header, block));
@@ -126,7 +126,7 @@ impl Query<'_> {
         parameter: Value,
         slice: &mut Slice,
     ) -> Option<Value> {
-        self.state.tables.read(key, Key::Incoming(header));
+        self.state.tables.read(key, Key::incoming(header));
         let is_inside = |block| self.state.shape.contains(header, block);
         let starts = self.arguments(header, parameter, |from| !is_inside(from));
         let nexts = self.arguments(header, parameter, is_inside);
@@ -136,7 +136,7 @@ impl Query<'_> {
         if starts.is_empty() || nexts.iter().any(|&(_, other)| other != next) {
             return None;
         }
-        self.state.tables.read(key, Key::Definition(next));
+        self.state.tables.read(key, Key::definition(next));
         let mut number = None;
         for (_, start) in starts {
             let expression = self.read_expression(key, start);
@@ -212,7 +212,7 @@ impl Query<'_> {
         predicate: Value,
         leaves_if: bool,
     ) -> Option<u64> {
-        let stay = self.condition(key, predicate, 0).when(!leaves_if);
+        let stay = self.condition(key, predicate).when(!leaves_if);
         let mut stack = vec![stay];
         let mut bound: Option<u64> = None;
         while let Some(top) = stack.pop() {
@@ -279,7 +279,7 @@ impl Query<'_> {
         parameter: Value,
     ) -> Option<(Expression, u64)> {
         let function = self.function;
-        self.state.tables.read(key, Key::Incoming(header));
+        self.state.tables.read(key, Key::incoming(header));
         let is_inside = |block| self.state.shape.contains(header, block);
         let starts = self.arguments(header, parameter, |from| !is_inside(from));
         let nexts = self.arguments(header, parameter, is_inside);
@@ -289,14 +289,14 @@ impl Query<'_> {
         if starts.is_empty() || nexts.iter().any(|&(_, other)| other != next) {
             return None;
         }
-        self.state.tables.read(key, Key::Value(next));
+        self.state.tables.read(key, Key::value(next));
         let quotient = self.value(next).expression;
         let bits = function.values()[parameter].scalar_type.bits();
         if let Some(amount) = self.quotient_of(quotient, parameter) {
             let start = self.shifted_start(key, parameter, &starts, bits)?;
             return Some((start, amount));
         }
-        self.state.tables.read(key, Key::Definition(next));
+        self.state.tables.read(key, Key::definition(next));
         let Definition::Instruction(instruction) = function.values()[next].definition else {
             return None;
         };

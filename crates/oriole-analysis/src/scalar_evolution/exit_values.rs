@@ -48,7 +48,7 @@ impl Query<'_> {
         let expressions = &mut self.state.expressions;
         let way = expressions.scale(first, times);
         let way = expressions.truncate(way, bits);
-        let value = self.fold_sum(Key::Nobody, &[start, way]);
+        let value = self.fold_sum(Key::NOBODY, &[start, way]);
         (!self.state.expressions.is_unknown(value) && self.is_invariant(value, header))
             .then_some(value)
     }
@@ -57,11 +57,11 @@ impl Query<'_> {
     fn exit_difference(&mut self, header: Block, exit: ExitEdge) -> Option<Expression> {
         let (stay, _) = self.stays_while(header, exit)?;
         if stay.relation != Relation::NotEqual {
-            let entry = self.entry_facts(Key::Nobody, header);
+            let entry = self.entry_facts(Key::NOBODY, header);
             self.comes_to(header, &entry, stay)?;
         }
         let negated = self.state.expressions.negate(stay.right);
-        Some(self.fold_sum(Key::Nobody, &[stay.left, negated]))
+        Some(self.fold_sum(Key::NOBODY, &[stay.left, negated]))
     }
 
     /// What a value can be compared with, for equality, in place of what is compared at the end of a block that leaves a loop: the exit is
@@ -109,7 +109,7 @@ impl Query<'_> {
             .state
             .expressions
             .scale(first, times.wrapping_neg() as u64);
-        let end = self.fold_sum(Key::Nobody, &[start, way]);
+        let end = self.fold_sum(Key::NOBODY, &[start, way]);
         (!self.state.expressions.is_unknown(end) && self.is_invariant(end, header))
             .then_some((end, times))
     }

@@ -83,9 +83,9 @@ struct Context<'facts> {
 impl Query<'_> {
     /// The count of an exit.
     pub(super) fn exit_count(&mut self, header: Block, exit: ExitEdge, facts: &Facts) -> ExitCount {
-        let key = Key::Exit(header, exit.from);
-        self.state.tables.read(key, Key::Loop(header));
-        self.state.tables.read(key, Key::Terminator(exit.from));
+        let key = Key::exit(header, exit.from);
+        self.state.tables.read(key, Key::in_loop(header));
+        self.state.tables.read(key, Key::terminator(exit.from));
         // Whether it dominates the back edges: dominators of blocks in the loop.
         let is_always_reached = self.is_always_reached(key, header, exit.from);
         let mut count = ExitCount {
@@ -105,9 +105,7 @@ impl Query<'_> {
         if leaves_if_true == (branch.if_false == exit.edge) {
             return count;
         }
-        let stay = self
-            .condition(key, branch.predicate, 0)
-            .when(!leaves_if_true);
+        let stay = self.condition(key, branch.predicate).when(!leaves_if_true);
         let context = Context { header, key, facts };
         let mut limit = self.limit(&context, stay);
         if limit.exact.is_none()
@@ -141,7 +139,7 @@ impl Query<'_> {
             .iter()
             .all(|&latch| shape.dominators.dominates(from, latch));
         for latch in latches {
-            self.state.tables.read(key, Key::Dominance(latch));
+            self.state.tables.read(key, Key::dominance(latch));
         }
         is_own && dominates
     }

@@ -300,12 +300,9 @@ impl Expressions {
         payload: u64,
         operands: &[Expression],
     ) -> Expression {
-        let mut rank = mix64(payload ^ (kind as u64) << 56 ^ u64::from(bits) << 48);
-        let mut size = 1u32;
+        let mut rank = first_rank(kind, bits, payload);
         for &operand in operands {
-            let node = &self.nodes[operand];
-            rank = mix64(rank.rotate_left(23) ^ node.rank);
-            size = size.saturating_add(node.size);
+            rank = mix64(rank.rotate_left(23) ^ self.nodes[operand].rank);
         }
         let mask = self.index.len() - 1;
         let mut place = rank as usize & mask;
@@ -321,16 +318,55 @@ impl Expressions {
             }
             place = (place + 1) & mask;
         }
+        self.enter(kind, bits, payload, operands, rank, place)
+    }
+
+    /// The same for a kind that has no operands: most of what is asked for is a number that is there.
+    #[inline]
+    fn intern_leaf(&mut self, kind: Kind, bits: u32, payload: u64) -> Expression {
+        let rank = first_rank(kind, bits, payload);
+        let mask = self.index.len() - 1;
+        let mut place = rank as usize & mask;
+        while let Some(expression) = self.index[place].expand() {
+            let node = &self.nodes[expression];
+            if node.rank == rank
+                && node.payload == payload
+                && node.kind == kind
+                && u32::from(node.bits) == bits
+            {
+                return expression;
+            }
+            place = (place + 1) & mask;
+        }
+        self.enter(kind, bits, payload, &[], rank, place)
+    }
+
+    /// An expression that is not there yet, which the index has this free place for.
+    fn enter(
+        &mut self,
+        kind: Kind,
+        bits: u32,
+        payload: u64,
+        operands: &[Expression],
+        rank: u64,
+        place: usize,
+    ) -> Expression {
         let first = self.operands.len() as u32;
         self.operands.extend_from_slice(operands);
-        let any = |is: fn(&Node) -> bool| operands.iter().any(|&it| is(&self.nodes[it]));
-        let is_extension = matches!(kind, Kind::ZeroExtend | Kind::SignExtend);
+        let mut size = 1u32;
+        let mut has_parameters = matches!(kind, Kind::Unknown | Kind::Recurrence);
+        let mut has_extensions = matches!(kind, Kind::ZeroExtend | Kind::SignExtend);
+        for &operand in operands {
+            let node = &self.nodes[operand];
+            size = size.saturating_add(node.size);
+            has_parameters |= node.has_parameters;
+            has_extensions |= node.has_extensions;
+        }
         let expression = self.nodes.push(Node {
             kind,
             bits: bits as u8,
-            has_parameters: matches!(kind, Kind::Unknown | Kind::Recurrence)
-                || any(|it| it.has_parameters),
-            has_extensions: is_extension || any(|it| it.has_extensions),
+            has_parameters,
+            has_extensions,
             count: operands.len() as u32,
             first,
             size,
@@ -379,12 +415,12 @@ impl Expressions {
     /// A number.
     pub fn constant(&mut self, value: u64, bits: u32) -> Expression {
         let value = value & crate::known_bits::mask(bits);
-        self.intern(Kind::Constant, bits, value, &[])
+        self.intern_leaf(Kind::Constant, bits, value)
     }
 
     /// A value as a leaf.
     pub fn unknown(&mut self, value: Value, bits: u32) -> Expression {
-        self.intern(Kind::Unknown, bits, value.index() as u64, &[])
+        self.intern_leaf(Kind::Unknown, bits, value.index() as u64)
     }
 
     /// A value as a leaf that is no parameter of a block. No value becomes one later.
@@ -399,18 +435,18 @@ impl Expressions {
 
     /// What a loop is entered with in a parameter of its header.
     pub fn start(&mut self, parameter: Value, bits: u32) -> Expression {
-        self.intern(Kind::Start, bits, parameter.index() as u64, &[])
+        self.intern_leaf(Kind::Start, bits, parameter.index() as u64)
     }
 
     /// The address of a variable.
     pub fn symbol(&mut self, symbol: Symbol, bits: u32) -> Expression {
-        self.intern(Kind::Symbol, bits, symbol.index() as u64, &[])
+        self.intern_leaf(Kind::Symbol, bits, symbol.index() as u64)
     }
 
     /// What a parameter of the kernel holds from a byte on.
     pub fn parameter(&mut self, symbol: Symbol, offset: u32, bits: u32) -> Expression {
         let payload = (symbol.index() as u64) << 32 | u64::from(offset);
-        self.intern(Kind::Parameter, bits, payload, &[])
+        self.intern_leaf(Kind::Parameter, bits, payload)
     }
 
     /// A special register.
@@ -421,7 +457,7 @@ impl Expressions {
         if !self.specials.iter().any(|&(own, _)| own == payload) {
             self.specials.push((payload, special));
         }
-        self.intern(Kind::Special, bits, payload, &[])
+        self.intern_leaf(Kind::Special, bits, payload)
     }
 
     /// An address cast to a space, or from it to a generic one.
@@ -440,6 +476,26 @@ impl Expressions {
 
     /// Everything an expression is made of, each after its operands, itself last.
     pub fn postorder(&self, root: Expression) -> Vec<Expression> {
+        self.postorder_with(root, |_| true)
+    }
+
+    /// Those parts of an expression that have extensions in them, in the order of [`Expressions::postorder`].
+    pub(super) fn extending_parts(&self, root: Expression) -> Vec<Expression> {
+        self.postorder_with(root, |node| node.has_extensions)
+    }
+
+    /// Those parts of an expression that may have parameters of blocks among their leaves, in the order of [`Expressions::postorder`].
+    pub(super) fn parts_with_parameters(&self, root: Expression) -> Vec<Expression> {
+        self.postorder_with(root, |node| node.has_parameters)
+    }
+
+    /// The parts of an expression that are no numbers, in the order of [`Expressions::postorder`].
+    pub(super) fn variable_parts(&self, root: Expression) -> Vec<Expression> {
+        self.postorder_with(root, |node| node.kind != Kind::Constant)
+    }
+
+    /// What an expression is made of, without what is not wanted: that is not wanted of anything it is made of either.
+    fn postorder_with(&self, root: Expression, is_wanted: fn(&Node) -> bool) -> Vec<Expression> {
         if self.operands(root).is_empty() {
             return vec![root];
         }
@@ -450,13 +506,26 @@ impl Expressions {
         while let Some((expression, is_done)) = stack.pop() {
             if is_done {
                 order.push(expression);
-            } else if seen.insert(expression) {
-                stack.push((expression, true));
-                stack.extend(self.operands(expression).iter().map(|&each| (each, false)));
+                continue;
+            }
+            if !seen.insert(expression) {
+                continue;
+            }
+            stack.push((expression, true));
+            for &operand in self.operands(expression) {
+                if is_wanted(&self.nodes[operand]) {
+                    stack.push((operand, false));
+                }
             }
         }
         order
     }
+}
+
+/// What the rank of an expression starts with, and what it is without operands.
+#[inline]
+fn first_rank(kind: Kind, bits: u32, payload: u64) -> u64 {
+    mix64(payload ^ (kind as u64) << 56 ^ u64::from(bits) << 48)
 }
 
 /// How many expressions there usually are.

@@ -23,16 +23,16 @@ impl Query<'_> {
         {
             return expression;
         }
-        let order = self.state.expressions.postorder(expression);
+        // What has no extension in it stays as it is.
+        let order = self.state.expressions.extending_parts(expression);
         // What each of these became.
         let mut made: SmallVec<[Expression; 16]> = SmallVec::new();
         for &node in &order {
             let expressions = &self.state.expressions;
-            if !expressions.has_extensions(node) {
-                made.push(node);
-                continue;
-            }
             let of = |operand: &Expression| {
+                if !expressions.has_extensions(*operand) {
+                    return *operand;
+                }
                 let place = order[..made.len()].iter().rposition(|own| own == operand);
                 made[place.expect("operands come first")]
             };

@@ -21,14 +21,14 @@ pub(super) const MOST_BLOCKS: usize = 96;
 /// The most parts of an expression that are looked through one by one.
 const FEW_PARTS: usize = 16;
 
-/// What is known where a block is executed.
+/// What is known where a block is executed. There is room for what one comparison says.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
-    pub comparisons: Vec<Comparing>,
+    pub comparisons: SmallVec<[Comparing; 1]>,
     /// Bounds of expressions that follow from them.
-    pub bounds: Vec<(Expression, Range)>,
+    pub bounds: SmallVec<[(Expression, Range); 2]>,
     /// The smaller side of a comparison minus the larger, and where the larger minus the smaller lies.
-    pub differences: Vec<(Expression, Range)>,
+    pub differences: SmallVec<[(Expression, Range); 1]>,
 }
 
 impl Query<'_> {
@@ -40,49 +40,75 @@ impl Query<'_> {
 
     /// What holds where a block is executed.
     pub(super) fn facts(&mut self, reader: Key, block: Block) -> Rc<Facts> {
-        let key = Key::Facts(block);
+        let key = Key::facts(block);
         self.state.tables.read(reader, key);
-        if let Some(Some(found)) = self.state.tables.facts.get(block) {
+        if let Some(Some((found, _))) = self.state.tables.facts.get(block) {
             return Rc::clone(found);
         }
-        self.state.tables.read(key, Key::Dominance(block));
+        self.state.tables.read(key, Key::dominance(block));
         // Most often one edge says all there is.
         let mut first: Option<Rc<Facts>> = None;
         let mut several: Option<Facts> = None;
         let mut count = 0;
+        let mut blocks = 0;
         let mut at = Some(block);
-        for _ in 0..MOST_BLOCKS {
-            let Some(block) = at else {
-                break;
+        while let Some(above) = at
+            && blocks < MOST_BLOCKS
+            && count < MOST_CONDITIONS
+        {
+            let own = match self.facts_of_dominator(above, count, blocks) {
+                // What a dominator was found to be told is all that is left.
+                Some((all, walked)) => {
+                    self.state.tables.read(key, Key::facts(above));
+                    blocks += walked;
+                    at = None;
+                    all
+                }
+                None => {
+                    blocks += 1;
+                    at = self.state.shape.dominators.immediate(above);
+                    let Some((from, edge)) = self.state.shape.dominating_edge(above) else {
+                        continue;
+                    };
+                    let own = self.facts_of_edge(above, from, edge);
+                    self.state.tables.read(key, Key::edge_facts(above));
+                    own
+                }
             };
-            if count >= MOST_CONDITIONS {
-                break;
-            }
-            if let Some((above, edge)) = self.state.shape.dominating_edge(block) {
-                let own = self.facts_of_edge(block, above, edge);
-                self.state.tables.read(key, Key::EdgeFacts(block));
-                count += own.comparisons.len();
-                match (&first, own.comparisons.is_empty()) {
-                    (_, true) => {}
-                    (None, false) => first = Some(own),
-                    (Some(first), false) => {
-                        let all = several.get_or_insert_with(|| Facts::clone(first));
-                        all.comparisons.extend_from_slice(&own.comparisons);
-                        all.bounds.extend_from_slice(&own.bounds);
-                        all.differences.extend_from_slice(&own.differences);
-                    }
+            count += own.comparisons.len();
+            match (&first, own.comparisons.is_empty()) {
+                (_, true) => {}
+                (None, false) => first = Some(own),
+                (Some(first), false) => {
+                    let all = several.get_or_insert_with(|| Facts::clone(first));
+                    all.comparisons.extend_from_slice(&own.comparisons);
+                    all.bounds.extend_from_slice(&own.bounds);
+                    all.differences.extend_from_slice(&own.differences);
                 }
             }
-            at = self.state.shape.dominators.immediate(block);
         }
         let facts = match (several, first) {
             (Some(several), _) => Rc::new(several),
-            (None, first) => first.unwrap_or_default(),
+            (None, Some(first)) => first,
+            (None, None) => Rc::clone(&self.state.tables.no_facts),
         };
         let tables = &mut self.state.tables;
-        *tables.facts.ensure(block, None) = Some(Rc::clone(&facts));
+        *tables.facts.ensure(block, None) = Some((Rc::clone(&facts), blocks));
         tables.filled();
         facts
+    }
+
+    /// What is known where a dominator of a block is executed, and in how many blocks that was looked for, if a walk that looked at so many
+    /// conditions and blocks before would find just that.
+    fn facts_of_dominator(
+        &self,
+        block: Block,
+        count: usize,
+        blocks: usize,
+    ) -> Option<(Rc<Facts>, usize)> {
+        let (facts, walked) = self.state.tables.facts.get(block)?.as_ref()?;
+        let is_whole = count == 0 || count + facts.comparisons.len() < MOST_CONDITIONS;
+        (is_whole && blocks + walked < MOST_BLOCKS).then(|| (Rc::clone(facts), *walked))
     }
 
     /// What holds where the only edge from a block to one that it dominates was taken.
@@ -90,15 +116,15 @@ impl Query<'_> {
         if let Some(Some(found)) = self.state.tables.edge_facts.get(block) {
             return Rc::clone(found);
         }
-        let reader = Key::EdgeFacts(block);
-        self.state.tables.read(reader, Key::Dominance(block));
+        let reader = Key::edge_facts(block);
+        self.state.tables.read(reader, Key::dominance(block));
         let mut facts = Facts::default();
         if let Some(branch) = self.branch(reader, above)
             && branch.if_true != branch.if_false
         {
             let truth = branch.if_true == Some(edge);
             if truth || branch.if_false == Some(edge) {
-                let condition = self.condition(reader, branch.predicate, 0).when(truth);
+                let condition = self.condition(reader, branch.predicate).when(truth);
                 collect(condition, &mut facts.comparisons);
             }
         }
@@ -107,8 +133,11 @@ impl Query<'_> {
             self.bound(reader, comparing, &mut facts.bounds);
             facts.differences.extend(self.difference(reader, comparing));
         }
-        let facts = Rc::new(facts);
         let tables = &mut self.state.tables;
+        let facts = match facts.comparisons.is_empty() {
+            true => Rc::clone(&tables.no_facts),
+            false => Rc::new(facts),
+        };
         let before = tables
             .edge_facts
             .ensure(block, None)
@@ -148,7 +177,12 @@ impl Query<'_> {
     }
 
     /// Bounds of both sides of a comparison from the ranges of the other.
-    fn bound(&mut self, reader: Key, fact: Comparing, bounds: &mut Vec<(Expression, Range)>) {
+    fn bound(
+        &mut self,
+        reader: Key,
+        fact: Comparing,
+        bounds: &mut SmallVec<[(Expression, Range); 2]>,
+    ) {
         let left = self.read_range(reader, fact.left);
         let right = self.read_range(reader, fact.right);
         let (left, right) = left.compared(fact.relation, right);
@@ -278,19 +312,19 @@ impl Query<'_> {
             if at == block {
                 return decided;
             }
-            let key = Key::Decision(predicate);
+            let key = Key::decision(predicate);
             self.state.tables.forget([key], Depth::Shallow);
         }
         // That is seen faster than kept.
         if self.compares_anything(predicate, block) {
             debug_assert_eq!(
-                self.decided_by_all(Key::Nobody, predicate, block),
+                self.decided_by_all(Key::NOBODY, predicate, block),
                 None,
                 "{predicate}"
             );
             return None;
         }
-        let decided = self.decided_by_all(Key::Decision(predicate), predicate, block);
+        let decided = self.decided_by_all(Key::decision(predicate), predicate, block);
         let tables = &mut self.state.tables;
         tables.decisions.insert(predicate, (block, decided));
         tables.filled();
@@ -298,12 +332,13 @@ impl Query<'_> {
     }
 
     fn decided_by_all(&mut self, reader: Key, predicate: Value, block: Block) -> Option<bool> {
-        let condition = self.condition(reader, predicate, 0);
+        let condition = self.condition(reader, predicate);
         if matches!(condition, Condition::Opaque) {
             return None;
         }
         // Most of what can be decided is decided by ranges alone.
-        let known = self.decide_condition(reader, &Facts::default(), &condition);
+        let nothing = Rc::clone(&self.state.tables.no_facts);
+        let known = self.decide_condition(reader, &nothing, &condition);
         if known.is_some() {
             return known;
         }
@@ -456,7 +491,8 @@ impl Query<'_> {
         if !self.has_bounded_part(facts, root) {
             return whole;
         }
-        let order = self.state.expressions.postorder(root);
+        // Nothing is told of numbers.
+        let order = self.state.expressions.variable_parts(root);
         let is_bounded = |it: &Expression| facts.bounds.iter().any(|(bounded, _)| bounded == it);
         if !order.iter().any(is_bounded) {
             return whole;
@@ -468,7 +504,11 @@ impl Query<'_> {
         for (place, &expression) in order.iter().enumerate() {
             let mut range = self.read_range(reader, expression);
             if is_refined && self.state.expressions.kind(expression) != Kind::Recurrence {
+                let expressions = &self.state.expressions;
                 let of = |operand: &Expression| {
+                    if let Some(number) = expressions.as_constant(*operand) {
+                        return Range::constant(number, expressions.bits(*operand));
+                    }
                     let found = match is_long {
                         true => places.get(operand).copied(),
                         false => order[..place].iter().rposition(|own| own == operand),
@@ -497,7 +537,7 @@ impl Query<'_> {
 }
 
 /// The comparisons that hold if a condition does.
-fn collect(condition: Condition, comparisons: &mut Vec<Comparing>) {
+fn collect(condition: Condition, comparisons: &mut SmallVec<[Comparing; 1]>) {
     let mut stack: SmallVec<[Condition; 4]> = SmallVec::new();
     stack.push(condition);
     while let Some(top) = stack.pop() {

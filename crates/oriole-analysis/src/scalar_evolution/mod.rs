@@ -16,7 +16,7 @@
 //! When in doubt the answer is "unknown".
 //!
 //! ## Method
-//! Answers are computed when they are asked for and kept in nine tables (`tables`). Four layers, each of which asks only those before
+//! Answers are computed when they are asked for and kept in ten tables (`tables`). Four layers, each of which asks only those before
 //! it, so that no answer depends on the order of questions:
 //!
 //! 1. `values`: the expression of a value with parameters of loop headers as leaves, and its known bits;
@@ -150,7 +150,7 @@ impl ScalarEvolution {
 
     /// Forgets what is known of a value, and what was computed from it.
     pub fn forget_value(&self, value: Value) {
-        let keys = [Key::Definition(value), Key::Value(value)];
+        let keys = [Key::definition(value), Key::value(value)];
         self.state.borrow_mut().tables.forget(keys, Depth::All);
     }
 
@@ -158,14 +158,14 @@ impl ScalarEvolution {
     pub fn forget_loop(&self, function: &Function, header: Block, depth: Depth) {
         let state = &mut *self.state.borrow_mut();
         let exits = state.shape.exits(header).iter();
-        let mut keys: Vec<Key> = exits.map(|exit| Key::Exit(header, exit.from)).collect();
-        keys.extend([Key::Count(header), Key::Predicated(header)]);
+        let mut keys: Vec<Key> = exits.map(|exit| Key::exit(header, exit.from)).collect();
+        keys.extend([Key::count(header), Key::predicated(header)]);
         if let Some(block) = function.blocks().get(header) {
             let parameters = block.parameters.iter();
-            keys.extend(parameters.map(|&parameter| Key::Recurrence(parameter)));
+            keys.extend(parameters.map(|&parameter| Key::recurrence(parameter)));
         }
         if depth != Depth::Shallow {
-            keys.push(Key::Loop(header));
+            keys.push(Key::in_loop(header));
         }
         state.tables.forget(keys, depth);
     }

@@ -56,9 +56,9 @@ impl Query<'_> {
         if let Some(found) = halves(&ranges) {
             return Some(found);
         }
-        let facts = self.facts(Key::Nobody, block);
+        let facts = self.facts(Key::NOBODY, block);
         for (range, (side, _)) in ranges.iter_mut().zip(sides) {
-            *range = range.meet(self.range_at(Key::Nobody, &facts, side));
+            *range = range.meet(self.range_at(Key::NOBODY, &facts, side));
         }
         if let Some(found) = halves(&ranges) {
             return Some(found);
@@ -93,15 +93,15 @@ impl Query<'_> {
         let header = self.state.shape.loops.header(this);
         let exits = self.state.shape.exits(header).to_vec();
         let exit = exits.into_iter().find(|exit| {
-            let branch = self.branch(Key::Nobody, exit.from);
+            let branch = self.branch(Key::NOBODY, exit.from);
             branch.is_some_and(|branch| branch.predicate == predicate)
         })?;
         let (stay, leaves_if_true) = self.stays_while(header, exit)?;
-        let entry = self.entry_facts(Key::Nobody, header);
+        let entry = self.entry_facts(Key::NOBODY, header);
         let first = self.comes_to(header, &entry, stay)?;
         let negated = self.state.expressions.negate(first);
-        let distance = self.fold_sum(Key::Nobody, &[stay.right, negated]);
-        let range = self.range_at(Key::Nobody, &entry, distance);
+        let distance = self.fold_sum(Key::NOBODY, &[stay.right, negated]);
+        let range = self.range_at(Key::NOBODY, &entry, distance);
         (range.unsigned.high < 1 << 32).then_some(match leaves_if_true {
             true => LowHalves::Equal,
             false => LowHalves::Differ,
@@ -115,14 +115,14 @@ impl Query<'_> {
         header: Block,
         exit: ExitEdge,
     ) -> Option<(Comparing, bool)> {
-        let branch = self.branch(Key::Nobody, exit.from)?;
+        let branch = self.branch(Key::NOBODY, exit.from)?;
         let leaves_if_true = branch.if_true == exit.edge;
         if leaves_if_true == (branch.if_false == exit.edge)
-            || !self.is_always_reached(Key::Nobody, header, exit.from)
+            || !self.is_always_reached(Key::NOBODY, header, exit.from)
         {
             return None;
         }
-        let condition = self.condition(Key::Nobody, branch.predicate, 0);
+        let condition = self.condition(Key::NOBODY, branch.predicate);
         match condition.when(!leaves_if_true) {
             Condition::Compare(stay) => Some((stay, leaves_if_true)),
             _ => None,
@@ -151,7 +151,7 @@ impl Query<'_> {
             left: first,
             right: stay.right,
         };
-        (self.decide(Key::Nobody, entry, is_not_above) == Some(true)).then_some(first)
+        (self.decide(Key::NOBODY, entry, is_not_above) == Some(true)).then_some(first)
     }
 
     fn compared_number(
@@ -177,11 +177,11 @@ impl Query<'_> {
         right: Expression,
     ) -> Option<(i128, i128)> {
         let negated = self.state.expressions.negate(right);
-        let difference = self.fold_sum(Key::Nobody, &[left, negated]);
+        let difference = self.fold_sum(Key::NOBODY, &[left, negated]);
         if self.state.expressions.as_affine(difference).is_some() {
             return self.affine_bounds(difference);
         }
-        let signed = self.range_at(Key::Nobody, facts, difference).signed;
+        let signed = self.range_at(Key::NOBODY, facts, difference).signed;
         Some((signed.low.into(), signed.high.into()))
     }
 
@@ -190,8 +190,8 @@ impl Query<'_> {
         let (header, first, step) = self.state.expressions.as_affine(recurrence)?;
         let step = i128::from(self.state.expressions.as_signed(step)?);
         let most = i128::from(self.maximum_count(header)?);
-        let entry = self.entry_facts(Key::Nobody, header);
-        let first = self.range_at(Key::Nobody, &entry, first).signed;
+        let entry = self.entry_facts(Key::NOBODY, header);
+        let first = self.range_at(Key::NOBODY, &entry, first).signed;
         let way = step.checked_mul(most)?;
         let low = i128::from(first.low) + way.min(0);
         let high = i128::from(first.high) + way.max(0);

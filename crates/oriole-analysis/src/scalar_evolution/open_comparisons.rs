@@ -111,7 +111,7 @@ impl Query<'_> {
         let is_plain = match self.function.values()[value].definition {
             Definition::Undefined => true,
             Definition::Parameter(block) => {
-                self.state.tables.read(reader, Key::Incoming(block));
+                self.state.tables.read(reader, Key::incoming(block));
                 self.arms(value).is_empty()
             }
             Definition::Instruction(instruction) => {
@@ -121,7 +121,7 @@ impl Query<'_> {
             }
         };
         if is_plain {
-            self.state.tables.read(reader, Key::Value(value));
+            self.state.tables.read(reader, Key::value(value));
         }
         is_plain
     }

@@ -418,7 +418,7 @@ impl Query<'_> {
     pub(super) fn read_range(&mut self, reader: Key, expression: Expression) -> Range {
         let range = self.range(expression);
         if self.state.expressions.as_constant(expression).is_none() {
-            self.state.tables.read(reader, Key::Range(expression));
+            self.state.tables.read(reader, Key::range(expression));
         }
         range
     }
@@ -438,9 +438,15 @@ impl Query<'_> {
 
     /// The range of an expression of layer 2.
     pub fn range(&mut self, expression: Expression) -> Range {
-        if let Some(found) = self.known_range(expression) {
-            return found;
+        match self.known_range(expression) {
+            Some(found) => found,
+            None => self.new_range(expression),
         }
+    }
+
+    /// The range of an expression that is not there yet. It is asked for far less often.
+    #[inline(never)]
+    fn new_range(&mut self, expression: Expression) -> Range {
         let mut stack: SmallVec<[Expression; 16]> = SmallVec::new();
         stack.push(expression);
         // Those that wait for their operands, once there are many.
@@ -454,12 +460,14 @@ impl Query<'_> {
             if stack.len() > SHALLOW {
                 waiting.insert(top);
             }
-            let below = self.range_operands(top);
-            let unknown: List = below
-                .iter()
-                .copied()
-                .filter(|&each| self.known_range(each).is_none())
-                .collect();
+            let mut below = self.range_operands(top);
+            let mut unknown = self.without_ranges(&below);
+            // What a sum is distributed to takes longer to find: once.
+            if unknown.is_empty() && self.state.expressions.kind(top) == Kind::Add {
+                let made = self.distributed(top);
+                unknown = self.without_ranges(&made);
+                below.extend(made);
+            }
             if let Some(&each) = unknown.iter().find(|&each| waiting.contains(each)) {
                 let start = stack.iter().rposition(|&it| it == each).unwrap_or(0);
                 let members = stack[start..].iter().copied();
@@ -477,6 +485,12 @@ impl Query<'_> {
         self.known_range(expression).expect("computed above")
     }
 
+    /// Those of some expressions whose ranges are not there.
+    fn without_ranges(&self, expressions: &[Expression]) -> List {
+        let each = expressions.iter().copied();
+        each.filter(|&it| self.known_range(it).is_none()).collect()
+    }
+
     fn set_range(&mut self, expression: Expression, range: Range) {
         let tables = &mut self.state.tables;
         let entry = tables.ranges.ensure(expression, None);
@@ -490,10 +504,12 @@ impl Query<'_> {
     /// Nothing is known of expressions that are computed from each other: values that loops which share no header hand on.
     fn give_up_ranges(&mut self, cycle: &[Expression]) {
         for &each in cycle {
-            let key = Key::Range(each);
-            for below in self.range_operands(each) {
+            let key = Key::range(each);
+            let mut operands = self.range_operands(each);
+            operands.extend(self.distributed(each));
+            for below in operands {
                 if self.state.expressions.as_constant(below).is_none() {
-                    self.state.tables.read(key, Key::Range(below));
+                    self.state.tables.read(key, Key::range(below));
                 }
             }
             let bits = self.state.expressions.bits(each);
@@ -501,33 +517,27 @@ impl Query<'_> {
         }
     }
 
-    /// The expressions whose ranges that of an expression is computed from: its operands, or what a leaf chooses from.
+    /// The expressions whose ranges that of an expression is computed from: its operands, or what a leaf chooses from. What a sum is distributed to
+    /// ([`Query::distributed`]) comes besides.
     fn range_operands(&mut self, expression: Expression) -> List {
         match self.state.expressions.as_leaf(expression) {
             Some(Leaf::Value(value)) => {
                 let arms = self.arms(value);
-                self.expressions_of(Key::Range(expression), &arms)
+                self.expressions_of(Key::range(expression), &arms)
             }
             Some(Leaf::Start(parameter)) => {
                 let Some(header) = self.function.defining_block(parameter) else {
                     return SmallVec::new();
                 };
-                let key = Key::Range(expression);
-                self.state.tables.read(key, Key::Incoming(header));
-                self.state.tables.read(key, Key::Loop(header));
+                let key = Key::range(expression);
+                self.state.tables.read(key, Key::incoming(header));
+                self.state.tables.read(key, Key::in_loop(header));
                 let is_outside = |block| !self.state.shape.contains(header, block);
                 let starts = self.arguments(header, parameter, is_outside);
                 let starts: SmallVec<[Value; 4]> = starts.iter().map(|&(_, it)| it).collect();
                 self.expressions_of(key, &starts)
             }
-            _ => {
-                let mut below: List =
-                    SmallVec::from_slice(self.state.expressions.operands(expression));
-                if self.state.expressions.kind(expression) == Kind::Add {
-                    below.extend(self.distributed(expression));
-                }
-                below
-            }
+            _ => SmallVec::from_slice(self.state.expressions.operands(expression)),
         }
     }
 
@@ -568,7 +578,7 @@ impl Query<'_> {
     }
 
     fn compute_range(&mut self, expression: Expression, below: &[Expression]) -> Range {
-        let key = Key::Range(expression);
+        let key = Key::range(expression);
         let bits = self.state.expressions.bits(expression);
         let mut operands: SmallVec<[Range; 8]> = SmallVec::new();
         for &each in below {
@@ -632,7 +642,7 @@ impl Query<'_> {
     /// The range of a value that is a leaf.
     fn leaf_range(&mut self, key: Key, value: Value, bits: u32, arms: &[Range]) -> Range {
         let entry = self.value(value);
-        self.state.tables.read(key, Key::Value(value));
+        self.state.tables.read(key, Key::value(value));
         let mut range = Range::known(entry.known, bits);
         if arms.iter().all(|arm| arm.bits == bits)
             && let Some(all) = arms.iter().copied().reduce(Range::join)
@@ -680,7 +690,7 @@ impl Query<'_> {
             .expect("a recurrence");
         let bits = self.state.expressions.bits(expression);
         let maximum = self.maximum_count(header);
-        self.state.tables.read(key, Key::Count(header));
+        self.state.tables.read(key, Key::count(header));
         // Every sum of multiples is one.
         let zeros = operands
             .iter()

@@ -40,23 +40,29 @@ impl Query<'_> {
     /// The expression of a value, for an entry that is computed from it.
     pub(super) fn read_expression(&mut self, reader: Key, value: Value) -> Expression {
         let leafy = self.value(value).expression;
-        self.state.tables.read(reader, Key::Value(value));
+        self.state.tables.read(reader, Key::value(value));
         self.read_folded(reader, leafy)
     }
 
     fn read_folded(&mut self, reader: Key, leafy: Expression) -> Expression {
         let folded = self.folded(leafy);
         if needs_entry(&self.state.expressions, leafy) {
-            self.state.tables.read(reader, Key::Folded(leafy));
+            self.state.tables.read(reader, Key::folded(leafy));
         }
         folded
     }
 
     /// An expression of layer 1 with recurrences in place of its leaves.
     pub(super) fn folded(&mut self, leafy: Expression) -> Expression {
-        if let Some(found) = self.known_fold(leafy) {
-            return found;
+        match self.known_fold(leafy) {
+            Some(found) => found,
+            None => self.new_fold(leafy),
         }
+    }
+
+    /// The same for one that was not folded yet.
+    #[inline(never)]
+    fn new_fold(&mut self, leafy: Expression) -> Expression {
         let mut stack = Tasks::new();
         stack.push(Task::Fold(leafy));
         let mut in_progress: DenseSet<Value> = DenseSet::new();
@@ -107,15 +113,15 @@ impl Query<'_> {
 
     /// Folds an expression whose operands are folded; else says what is missing.
     fn fold(&mut self, expression: Expression, in_progress: &DenseSet<Value>, missing: &mut Tasks) {
-        let key = Key::Folded(expression);
+        let key = Key::folded(expression);
         let folded = if let Some(Leaf::Value(value)) = self.state.expressions.as_leaf(expression) {
-            self.state.tables.read(key, Key::Definition(value));
+            self.state.tables.read(key, Key::definition(value));
             if let Definition::Parameter(block) = self.function.values()[value].definition {
-                self.state.tables.read(key, Key::Incoming(block));
+                self.state.tables.read(key, Key::incoming(block));
             }
             match self.header_of(value) {
                 Some(_) => {
-                    self.state.tables.read(key, Key::Recurrence(value));
+                    self.state.tables.read(key, Key::recurrence(value));
                     match self.state.tables.recurrences.get(&value) {
                         Some(&found) => found,
                         None if in_progress.contains(&value) => expression,
@@ -138,7 +144,7 @@ impl Query<'_> {
             }
             for &operand in &operands {
                 if needs_entry(&self.state.expressions, operand) {
-                    self.state.tables.read(key, Key::Folded(operand));
+                    self.state.tables.read(key, Key::folded(operand));
                 }
             }
             self.rebuild(key, expression, &folded)
@@ -171,9 +177,9 @@ impl Query<'_> {
         };
         let asked = folder.asked;
         for &header in &asked {
-            state.tables.read(key, Key::Loop(header));
+            state.tables.read(key, Key::in_loop(header));
             if asked.len() > 1 {
-                state.tables.read(key, Key::Dominance(header));
+                state.tables.read(key, Key::dominance(header));
             }
         }
         folded
@@ -186,13 +192,13 @@ impl Query<'_> {
             0 | 65.. => Expressions::could_not_compute(),
             _ => self.state.expressions.unknown(parameter, bits),
         };
-        let key = Key::Recurrence(parameter);
-        self.state.tables.read(key, Key::Definition(parameter));
+        let key = Key::recurrence(parameter);
+        self.state.tables.read(key, Key::definition(parameter));
         let Some(header) = self.header_of(parameter) else {
             return self.set_parameter(parameter, leaf);
         };
-        self.state.tables.read(key, Key::Incoming(header));
-        self.state.tables.read(key, Key::Loop(header));
+        self.state.tables.read(key, Key::incoming(header));
+        self.state.tables.read(key, Key::in_loop(header));
         if self.state.expressions.is_unknown(leaf) {
             return self.set_parameter(parameter, leaf);
         }
@@ -259,7 +265,7 @@ impl Query<'_> {
         match found {
             None => missing.push(Task::Fold(leafy)),
             Some(_) if needs_entry(&self.state.expressions, leafy) => {
-                self.state.tables.read(key, Key::Folded(leafy));
+                self.state.tables.read(key, Key::folded(leafy));
             }
             Some(_) => {}
         }
@@ -284,12 +290,12 @@ impl Query<'_> {
         if !expressions.has_parameters(expression) {
             return true;
         }
-        for each in expressions.postorder(expression) {
+        for each in expressions.parts_with_parameters(expression) {
             let Some(Leaf::Value(value)) = self.state.expressions.as_leaf(each) else {
                 continue;
             };
             if let Definition::Parameter(block) = self.function.values()[value].definition {
-                self.state.tables.read(key, Key::Definition(value));
+                self.state.tables.read(key, Key::definition(value));
                 let is_own = or_own && block == header;
                 if !is_own && self.state.shape.contains(header, block) {
                     return false;
@@ -320,7 +326,7 @@ impl Query<'_> {
         };
         self.state
             .tables
-            .read(key, Key::Definition(branch.predicate));
+            .read(key, Key::definition(branch.predicate));
         let edges = self.function.edges(latch);
         let leads_back =
             |edge: Option<u32>| edge.is_some_and(|edge| edges[edge as usize].target == header);
@@ -369,7 +375,7 @@ impl Query<'_> {
         let bits = self.state.expressions.bits(result);
         let expression = match arm {
             Operand::Value(value) => {
-                self.state.tables.read(key, Key::Value(value));
+                self.state.tables.read(key, Key::value(value));
                 self.value(value).expression
             }
             Operand::Constant(constant) => {
@@ -395,7 +401,7 @@ impl Query<'_> {
         let mut common = None;
         for &(_, value) in values {
             let entry = self.value(value);
-            self.state.tables.read(key, Key::Value(value));
+            self.state.tables.read(key, Key::value(value));
             if self.state.expressions.is_unknown(entry.expression)
                 || *common.get_or_insert(entry.expression) != entry.expression
             {
@@ -466,8 +472,8 @@ impl Query<'_> {
         let sum = folder.add(operands, 0);
         let asked = std::mem::take(&mut folder.asked);
         for header in asked {
-            self.state.tables.read(key, Key::Loop(header));
-            self.state.tables.read(key, Key::Dominance(header));
+            self.state.tables.read(key, Key::in_loop(header));
+            self.state.tables.read(key, Key::dominance(header));
         }
         sum
     }
@@ -603,6 +609,45 @@ impl Folder<'_> {
 
     /// A sum.
     fn add(&mut self, operands: &[Expression], depth: u32) -> Expression {
+        if let Some(found) = self.add_number(operands, depth) {
+            debug_assert_eq!(found, self.add_terms(operands, depth));
+            return found;
+        }
+        self.add_terms(operands, depth)
+    }
+
+    /// The sum of a recurrence and a number, which is the most frequent one: the number is added to what it starts with.
+    fn add_number(&mut self, operands: &[Expression], depth: u32) -> Option<Expression> {
+        let &[first, second] = operands else {
+            return None;
+        };
+        let (number, recurrence) = match self.expressions.kind(first) {
+            Kind::Recurrence => (second, first),
+            _ => (first, second),
+        };
+        let header = self.expressions.header(recurrence)?;
+        let value = self.expressions.as_constant(number)?;
+        let limits = &self.expressions.limits;
+        if value == 0
+            || depth > limits.max_arith_depth
+            || self.expressions.size(recurrence).saturating_add(2) > limits.max_expr_size
+            || !self.shape.is_reachable(header)
+        {
+            return None;
+        }
+        if !self.asked.contains(&header) {
+            self.asked.push(header);
+        }
+        let mut parts: List = SmallVec::from_slice(self.expressions.operands(recurrence));
+        parts[0] = self.add(&[parts[0], number], depth + 1);
+        for part in &mut parts[1..] {
+            *part = self.add(&[*part], depth + 1);
+        }
+        Some(self.expressions.recurrence(&parts, header))
+    }
+
+    /// A sum of terms of which those of the innermost loop may have to be combined.
+    fn add_terms(&mut self, operands: &[Expression], depth: u32) -> Expression {
         let plain = self.expressions.add(operands);
         if self.expressions.kind(plain) != Kind::Add
             || depth > self.expressions.limits.max_arith_depth

@@ -168,14 +168,14 @@ impl Shape {
         let was = |block: Block| block.index() < old.loop_of_header.len();
         for block in blocks.clone() {
             if !was(block) || !self.has_same_edges_to(old, block) {
-                touched.push(Key::Incoming(block));
+                touched.push(Key::incoming(block));
             }
             let successors_differ = !was(block)
                 || self.flow.successor_graph().of(block.as_u32())
                     != old.flow.successor_graph().of(block.as_u32())
                 || self.flow.may_leave(block) != old.flow.may_leave(block);
             if successors_differ {
-                touched.push(Key::Terminator(block));
+                touched.push(Key::terminator(block));
             }
             let (before, now) = (
                 was(block).then(|| old.inner_header(block)).flatten(),
@@ -207,7 +207,7 @@ impl Shape {
                 }
             }
         }
-        touched.extend(blocks.clone().filter(|&it| changed[it]).map(Key::Loop));
+        touched.extend(blocks.clone().filter(|&it| changed[it]).map(Key::in_loop));
         let mut same: IndexVec<Block, bool> = IndexVec::from_elem(false, count);
         for block in self.dominators.preorder() {
             let immediate = self.dominators.immediate(block);
@@ -217,7 +217,7 @@ impl Shape {
                 && old.dominating_edges[block] == self.dominating_edges[block]
                 && immediate.is_none_or(|above| same[above]);
         }
-        touched.extend(blocks.filter(|&it| !same[it]).map(Key::Dominance));
+        touched.extend(blocks.filter(|&it| !same[it]).map(Key::dominance));
         touched
     }
 }

@@ -6,6 +6,7 @@
 //! leaf and looked no further: that the leaf was opaque is something that was read. A change touches sources; what was computed from
 //! them, directly or not, is forgotten.
 
+use super::conditions::Condition;
 use super::exits::ExitCount;
 use super::expression::Expression;
 use super::guards::Facts;
@@ -15,94 +16,191 @@ use oriole_collections::{DenseMap, IndexVec, PackedOption};
 use oriole_ir::{Block, Definition, Instruction, Value};
 use std::rc::Rc;
 
-/// A source or an entry of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
-    /// Source: how a value is defined, and where.
-    Definition(Value),
-    /// Source: the edges to a block with their arguments, whether it is a header, and whether it is reached.
-    Incoming(Block),
-    /// Source: how a block ends.
-    Terminator(Block),
-    /// Source: the blocks and edges of the loop with this header.
-    Loop(Block),
-    /// Source: the dominators of a block and the edges among them.
-    Dominance(Block),
-    /// The expression of a value, with parameters of headers as leaves.
-    Value(Value),
-    /// What a parameter of a header is.
-    Recurrence(Value),
-    /// An expression with recurrences for its leaves.
-    Folded(Expression),
-    /// The ranges of an expression.
-    Range(Expression),
-    /// The count of an exit: header and exiting block.
-    Exit(Block, Block),
-    /// The count of the loop with this header.
-    Count(Block),
-    /// The count of the loop with this header under assumptions.
-    Predicated(Block),
-    /// What the edge says that every way to a block takes from its immediate dominator.
-    EdgeFacts(Block),
-    /// What holds where a block is executed.
-    Facts(Block),
-    /// What a predicate is wherever it is computed.
-    Decision(Value),
-    /// Nobody: the answer is not kept.
-    Nobody,
+/// A source or an entry of a table: its kind above its number among those of the kind. It is compared and looked up very often, so that it is
+/// one number and no enumeration with a case for each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key(u64);
+
+/// The kinds of keys, sources first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum KeyKind {
+    Definition,
+    Incoming,
+    Terminator,
+    Loop,
+    Dominance,
+    Value,
+    Recurrence,
+    Folded,
+    Range,
+    Count,
+    Predicated,
+    EdgeFacts,
+    Facts,
+    Condition,
+    Decision,
+    // The only kind whose numbers are not dense: it has two.
+    Exit,
 }
 
 impl Key {
-    /// Its kind, below [`KINDS`], and its number among those of the kind.
-    #[inline]
-    fn place(self) -> (usize, u64) {
-        let one = |kind: usize, number: u32| (kind, u64::from(number));
-        match self {
-            Key::Definition(value) => one(0, value.as_u32()),
-            Key::Incoming(block) => one(1, block.as_u32()),
-            Key::Terminator(block) => one(2, block.as_u32()),
-            Key::Loop(block) => one(3, block.as_u32()),
-            Key::Dominance(block) => one(4, block.as_u32()),
-            Key::Value(value) => one(5, value.as_u32()),
-            Key::Recurrence(value) => one(6, value.as_u32()),
-            Key::Folded(expression) => one(7, expression.as_u32()),
-            Key::Range(expression) => one(8, expression.as_u32()),
-            Key::Count(block) => one(9, block.as_u32()),
-            Key::Predicated(block) => one(10, block.as_u32()),
-            Key::Nobody => one(11, 0),
-            Key::EdgeFacts(block) => one(12, block.as_u32()),
-            Key::Facts(block) => one(13, block.as_u32()),
-            Key::Decision(value) => one(14, value.as_u32()),
-            Key::Exit(header, from) => (
-                EXITS,
-                u64::from(header.as_u32()) << 32 | u64::from(from.as_u32()),
-            ),
-        }
+    /// Nobody: the answer is not kept.
+    pub const NOBODY: Key = Key(u64::MAX);
+
+    const fn of(kind: KeyKind, number: u32) -> Key {
+        Key((kind as u64) << KIND_SHIFT | number as u64)
+    }
+
+    /// Source: how a value is defined, and where.
+    pub fn definition(value: Value) -> Key {
+        Key::of(KeyKind::Definition, value.as_u32())
+    }
+
+    /// Source: the edges to a block with their arguments, whether it is a header, and whether it is reached.
+    pub fn incoming(block: Block) -> Key {
+        Key::of(KeyKind::Incoming, block.as_u32())
+    }
+
+    /// Source: how a block ends.
+    pub fn terminator(block: Block) -> Key {
+        Key::of(KeyKind::Terminator, block.as_u32())
+    }
+
+    /// Source: the blocks and edges of the loop with this header.
+    pub fn in_loop(header: Block) -> Key {
+        Key::of(KeyKind::Loop, header.as_u32())
+    }
+
+    /// Source: the dominators of a block and the edges among them.
+    pub fn dominance(block: Block) -> Key {
+        Key::of(KeyKind::Dominance, block.as_u32())
+    }
+
+    /// The expression of a value, with parameters of headers as leaves.
+    pub fn value(value: Value) -> Key {
+        Key::of(KeyKind::Value, value.as_u32())
+    }
+
+    /// What a parameter of a header is.
+    pub fn recurrence(parameter: Value) -> Key {
+        Key::of(KeyKind::Recurrence, parameter.as_u32())
+    }
+
+    /// An expression with recurrences for its leaves.
+    pub fn folded(expression: Expression) -> Key {
+        Key::of(KeyKind::Folded, expression.as_u32())
+    }
+
+    /// The ranges of an expression.
+    pub fn range(expression: Expression) -> Key {
+        Key::of(KeyKind::Range, expression.as_u32())
+    }
+
+    /// The count of an exit: header and exiting block.
+    pub fn exit(header: Block, from: Block) -> Key {
+        let numbers = [header, from].map(|block| u64::from(block.as_u32()));
+        assert!(numbers.iter().all(|&number| number < (1 << EXIT_SHIFT) - 1));
+        Key((KeyKind::Exit as u64) << KIND_SHIFT | numbers[0] << EXIT_SHIFT | numbers[1])
+    }
+
+    /// The count of the loop with this header.
+    pub fn count(header: Block) -> Key {
+        Key::of(KeyKind::Count, header.as_u32())
+    }
+
+    /// The count of the loop with this header under assumptions.
+    pub fn predicated(header: Block) -> Key {
+        Key::of(KeyKind::Predicated, header.as_u32())
+    }
+
+    /// What the edge says that every way to a block takes from its immediate dominator.
+    pub fn edge_facts(block: Block) -> Key {
+        Key::of(KeyKind::EdgeFacts, block.as_u32())
+    }
+
+    /// What holds where a block is executed.
+    pub fn facts(block: Block) -> Key {
+        Key::of(KeyKind::Facts, block.as_u32())
+    }
+
+    /// What a predicate says.
+    pub fn condition(predicate: Value) -> Key {
+        Key::of(KeyKind::Condition, predicate.as_u32())
+    }
+
+    /// What a predicate is wherever it is computed.
+    pub fn decision(predicate: Value) -> Key {
+        Key::of(KeyKind::Decision, predicate.as_u32())
+    }
+
+    fn kind(self) -> KeyKind {
+        KeyKind::ALL[(self.0 >> KIND_SHIFT) as usize]
+    }
+
+    /// Its number, unless it is the count of an exit.
+    fn number(self) -> usize {
+        self.0 as u32 as usize
     }
 
     fn is_source(self) -> bool {
-        matches!(
-            self,
-            Key::Definition(_)
-                | Key::Incoming(_)
-                | Key::Terminator(_)
-                | Key::Loop(_)
-                | Key::Dominance(_)
-        )
+        self.0 >> KIND_SHIFT <= KeyKind::Dominance as u64
+    }
+
+    fn as_value(self) -> Value {
+        Value::from_index(self.number())
+    }
+
+    fn as_block(self) -> Block {
+        Block::from_index(self.number())
+    }
+
+    fn as_expression(self) -> Expression {
+        Expression::from_index(self.number())
+    }
+
+    /// The header and the exiting block of the count of an exit.
+    fn as_exit(self) -> (Block, Block) {
+        let numbers = [self.0 >> EXIT_SHIFT, self.0];
+        let [header, from] =
+            numbers.map(|it| Block::from_index(it as usize & ((1 << EXIT_SHIFT) - 1)));
+        (header, from)
     }
 }
 
-/// The kind of the counts of exits, the only ones whose numbers are not dense: they have two.
-const EXITS: usize = 15;
+/// Where the kind of a key begins.
+const KIND_SHIFT: u32 = 60;
+
+/// Where the header begins in the key of the count of an exit. No text holds as many blocks.
+const EXIT_SHIFT: u32 = 30;
+
+impl KeyKind {
+    const ALL: [KeyKind; 16] = [
+        KeyKind::Definition,
+        KeyKind::Incoming,
+        KeyKind::Terminator,
+        KeyKind::Loop,
+        KeyKind::Dominance,
+        KeyKind::Value,
+        KeyKind::Recurrence,
+        KeyKind::Folded,
+        KeyKind::Range,
+        KeyKind::Count,
+        KeyKind::Predicated,
+        KeyKind::EdgeFacts,
+        KeyKind::Facts,
+        KeyKind::Condition,
+        KeyKind::Decision,
+        KeyKind::Exit,
+    ];
+}
 
 /// How many kinds of sources and entries have dense numbers.
-const KINDS: usize = EXITS;
+const KINDS: usize = KeyKind::Exit as usize;
 
 /// Lists that room is made for at once.
 const FEWEST: usize = 32;
 
 /// Makes room for a number, and for as many more as the memory for it holds.
-#[cold]
 fn grow(heads: &mut Vec<u32>, number: usize) {
     heads.reserve((number + 1 - heads.len()).max(FEWEST));
     heads.resize(heads.capacity(), END);
@@ -116,28 +214,34 @@ struct Readers {
 }
 
 impl Readers {
-    /// The first reader, to change it.
+    /// The first reader, to change it, if there is a place for it.
     #[inline]
-    fn head(&mut self, key: Key) -> &mut u32 {
-        let (kind, number) = key.place();
-        let Some(heads) = self.dense.get_mut(kind) else {
-            return self.exits.get_or_insert(number, END);
-        };
-        let number = number as usize;
-        if number >= heads.len() {
-            grow(heads, number);
+    fn known_head(&mut self, key: Key) -> Option<&mut u32> {
+        let heads = self.dense.get_mut((key.0 >> KIND_SHIFT) as usize)?;
+        heads.get_mut(key.number())
+    }
+
+    /// The first reader, to change it.
+    #[cold]
+    fn new_head(&mut self, key: Key) -> &mut u32 {
+        match self.dense.get_mut(key.kind() as usize) {
+            Some(heads) => {
+                if key.number() >= heads.len() {
+                    grow(heads, key.number());
+                }
+                &mut heads[key.number()]
+            }
+            None => self.exits.get_or_insert(key.0, END),
         }
-        &mut heads[number]
     }
 
     /// Takes the readers away; the first of them.
     fn take(&mut self, key: Key) -> u32 {
-        let (kind, number) = key.place();
-        match self.dense.get_mut(kind) {
+        match self.dense.get_mut(key.kind() as usize) {
             Some(heads) => heads
-                .get_mut(number as usize)
+                .get_mut(key.number())
                 .map_or(END, |head| std::mem::replace(head, END)),
-            None => self.exits.remove(&number).unwrap_or(END),
+            None => self.exits.remove(&key.0).unwrap_or(END),
         }
     }
 
@@ -234,10 +338,15 @@ pub(super) struct Tables {
     pub folded: IndexVec<Expression, PackedOption<Expression>>,
     /// 7: header → backedge-taken count under assumptions.
     pub predicated: DenseMap<Block, PredicatedCount>,
-    /// 8: what holds behind the edge from its immediate dominator to a block, and where a block is executed.
+    /// 8: what holds behind the edge from its immediate dominator to a block, and where a block is executed with how many blocks that was
+    /// looked for in.
     pub edge_facts: IndexVec<Block, Option<Rc<Facts>>>,
-    pub facts: IndexVec<Block, Option<Rc<Facts>>>,
-    /// 9: predicate → what it is wherever it is computed in a block, if that is known.
+    pub facts: IndexVec<Block, Option<(Rc<Facts>, usize)>>,
+    /// What most blocks are told.
+    pub no_facts: Rc<Facts>,
+    /// 9: predicate → what it says.
+    pub conditions: DenseMap<Value, Condition>,
+    /// 10: predicate → what it is wherever it is computed in a block, if that is known.
     pub decisions: DenseMap<Value, (Block, Option<bool>)>,
     /// The only result of each instruction whose result has an entry: it may be given another one.
     pub results: IndexVec<Instruction, PackedOption<Value>>,
@@ -254,8 +363,8 @@ impl Tables {
     pub fn of(values: usize) -> Tables {
         let mut tables = Tables::default();
         tables.value_expressions.reserve(values);
-        for kind in [Key::Definition, Key::Value].map(|kind| kind(Value::from_index(0)).place().0) {
-            tables.readers.dense[kind].reserve(values);
+        for kind in [KeyKind::Definition, KeyKind::Value] {
+            tables.readers.dense[kind as usize].reserve(values);
         }
         tables.links.reserve(values);
         tables
@@ -264,10 +373,24 @@ impl Tables {
     /// Says that `reader` is computed from `read`.
     #[inline]
     pub fn read(&mut self, reader: Key, read: Key) {
-        if reader == Key::Nobody {
+        if reader == Key::NOBODY {
             return;
         }
-        let head = self.readers.head(read);
+        let head = match self.readers.known_head(read) {
+            Some(head) => head,
+            None => return self.read_first(reader, read),
+        };
+        if *head != END && self.links[*head as usize].0 == reader {
+            return;
+        }
+        let next = std::mem::replace(head, self.links.len() as u32);
+        self.links.push((reader, next));
+    }
+
+    /// The same for what there is no place yet to keep the readers of, and for exits.
+    #[cold]
+    fn read_first(&mut self, reader: Key, read: Key) {
+        let head = self.readers.new_head(read);
         if *head != END && self.links[*head as usize].0 == reader {
             return;
         }
@@ -311,49 +434,57 @@ impl Tables {
     }
 
     fn has(&self, key: Key) -> bool {
-        match key {
-            Key::Value(value) => self.value(value).is_some(),
-            Key::Recurrence(value) => self.recurrences.contains_key(&value),
-            Key::Folded(expression) => self.fold_of(expression).is_some(),
-            Key::Range(expression) => self.range_of(expression).is_some(),
-            Key::Exit(header, from) => self.exit_counts.contains_key(&(header, from)),
-            Key::Count(block) => self.backedge_taken.contains_key(&block),
-            Key::Predicated(block) => self.predicated.contains_key(&block),
-            Key::EdgeFacts(block) => self.edge_facts.get(block).is_some_and(Option::is_some),
-            Key::Facts(block) => self.facts.get(block).is_some_and(Option::is_some),
-            Key::Decision(value) => self.decisions.contains_key(&value),
+        match key.kind() {
+            KeyKind::Value => self.value(key.as_value()).is_some(),
+            KeyKind::Recurrence => self.recurrences.contains_key(&key.as_value()),
+            KeyKind::Folded => self.fold_of(key.as_expression()).is_some(),
+            KeyKind::Range => self.range_of(key.as_expression()).is_some(),
+            KeyKind::Exit => self.exit_counts.contains_key(&key.as_exit()),
+            KeyKind::Count => self.backedge_taken.contains_key(&key.as_block()),
+            KeyKind::Predicated => self.predicated.contains_key(&key.as_block()),
+            KeyKind::EdgeFacts => {
+                let facts = self.edge_facts.get(key.as_block());
+                facts.is_some_and(Option::is_some)
+            }
+            KeyKind::Facts => {
+                let facts = self.facts.get(key.as_block());
+                facts.is_some_and(Option::is_some)
+            }
+            KeyKind::Condition => self.conditions.contains_key(&key.as_value()),
+            KeyKind::Decision => self.decisions.contains_key(&key.as_value()),
             _ => false,
         }
     }
 
     /// Takes an entry out; whether it was there.
     fn erase(&mut self, key: Key) -> bool {
-        match key {
-            Key::Value(value) => self
+        match key.kind() {
+            KeyKind::Value => self
                 .value_expressions
-                .get_mut(value)
+                .get_mut(key.as_value())
                 .is_some_and(|entry| entry.take().is_some()),
-            Key::Recurrence(value) => self.recurrences.erase(&value),
-            Key::Folded(expression) => self
+            KeyKind::Recurrence => self.recurrences.erase(&key.as_value()),
+            KeyKind::Folded => self
                 .folded
-                .get_mut(expression)
+                .get_mut(key.as_expression())
                 .is_some_and(|folded| std::mem::take(folded).is_some()),
-            Key::Range(expression) => self
+            KeyKind::Range => self
                 .ranges
-                .get_mut(expression)
+                .get_mut(key.as_expression())
                 .is_some_and(|ranges| ranges.take().is_some()),
-            Key::Exit(header, from) => self.exit_counts.erase(&(header, from)),
-            Key::Count(block) => self.backedge_taken.erase(&block),
-            Key::Predicated(block) => self.predicated.erase(&block),
-            Key::EdgeFacts(block) => self
+            KeyKind::Exit => self.exit_counts.erase(&key.as_exit()),
+            KeyKind::Count => self.backedge_taken.erase(&key.as_block()),
+            KeyKind::Predicated => self.predicated.erase(&key.as_block()),
+            KeyKind::EdgeFacts => self
                 .edge_facts
-                .get_mut(block)
+                .get_mut(key.as_block())
                 .is_some_and(|facts| facts.take().is_some()),
-            Key::Facts(block) => self
+            KeyKind::Facts => self
                 .facts
-                .get_mut(block)
+                .get_mut(key.as_block())
                 .is_some_and(|facts| facts.take().is_some()),
-            Key::Decision(value) => self.decisions.erase(&value),
+            KeyKind::Condition => self.conditions.erase(&key.as_value()),
+            KeyKind::Decision => self.decisions.erase(&key.as_value()),
             _ => false,
         }
     }
@@ -401,6 +532,8 @@ impl Tables {
             predicated,
             edge_facts,
             facts,
+            no_facts: _,
+            conditions,
             decisions,
             results,
             readers,
@@ -418,6 +551,7 @@ impl Tables {
         predicated.clear();
         edge_facts.clear();
         facts.clear();
+        conditions.clear();
         decisions.clear();
         results.clear();
         readers.clear();
@@ -452,7 +586,7 @@ impl Tables {
             }
             next = after;
         }
-        kept.sort_unstable_by_key(|key| key.place());
+        kept.sort_unstable();
         kept.dedup();
         let mut head = END;
         for reader in kept {
@@ -475,6 +609,7 @@ impl Tables {
             + self.predicated.len()
             + self.edge_facts.values().flatten().count()
             + self.facts.values().flatten().count()
+            + self.conditions.len()
             + self.decisions.len();
         if count as u64 != self.entries {
             wrong.push(format!("{count} entries, counted as {}", self.entries));

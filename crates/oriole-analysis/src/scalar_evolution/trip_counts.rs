@@ -124,14 +124,14 @@ impl Query<'_> {
     }
 
     fn count(&mut self, header: Block) -> BackedgeTaken {
-        let key = Key::Count(header);
-        self.state.tables.read(key, Key::Loop(header));
+        let key = Key::count(header);
+        self.state.tables.read(key, Key::in_loop(header));
         let edges = self.state.shape.exits(header).to_vec();
         let mut exits: Vec<Block> = edges.iter().map(|exit| exit.from).collect();
         exits.dedup();
         let mut counts: Vec<ExitCount> = Vec::new();
         for edge in edges {
-            let exit = Key::Exit(header, edge.from);
+            let exit = Key::exit(header, edge.from);
             self.state.tables.read(key, exit);
             let found = self
                 .state
@@ -190,8 +190,8 @@ impl Query<'_> {
         if let Some(found) = self.state.tables.predicated.get(&header) {
             return Some(found.clone());
         }
-        let key = Key::Predicated(header);
-        self.state.tables.read(key, Key::Count(header));
+        let key = Key::predicated(header);
+        self.state.tables.read(key, Key::count(header));
         let mut predicated = PredicatedCount {
             count: count.exact,
             assumptions: Vec::new(),
@@ -199,7 +199,7 @@ impl Query<'_> {
         if self.state.expressions.is_unknown(count.exact) && !count.exits.is_empty() {
             let mut counts: SmallVec<[Expression; 4]> = SmallVec::new();
             for &from in &count.exits {
-                self.state.tables.read(key, Key::Exit(header, from));
+                self.state.tables.read(key, Key::exit(header, from));
                 let exit = self.state.tables.exit_counts.get(&(header, from));
                 let exit = exit.expect("counted with the loop");
                 match &exit.predicated {

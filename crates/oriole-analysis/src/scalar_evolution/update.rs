@@ -31,20 +31,20 @@ pub(super) fn update(
                 touch_results(function, instruction, &mut touched);
                 // The result it had, if it was given another one.
                 let before = state.tables.results.get(instruction);
-                touched.extend(before.and_then(|it| it.expand()).map(Key::Definition));
+                touched.extend(before.and_then(|it| it.expand()).map(Key::definition));
             }
-            Change::Replaced(old, _) => touched.push(Key::Definition(old)),
+            Change::Replaced(old, _) => touched.push(Key::definition(old)),
             Change::ArgumentsChanged(from) => touch_targets(function, from, &mut touched),
-            Change::ParametersChanged(block) => touched.push(Key::Incoming(block)),
-            Change::TerminatorChanged(block) => touched.push(Key::Terminator(block)),
+            Change::ParametersChanged(block) => touched.push(Key::incoming(block)),
+            Change::TerminatorChanged(block) => touched.push(Key::terminator(block)),
             Change::EdgesChanged(block) => {
-                touched.push(Key::Terminator(block));
+                touched.push(Key::terminator(block));
                 touch_targets(function, block, &mut touched);
             }
             Change::BlockSplit(block, other)
             | Change::BlocksMerged(block, other)
             | Change::EdgeSplit(block, other) => {
-                touched.extend([Key::Terminator(block), Key::Terminator(other)]);
+                touched.extend([Key::terminator(block), Key::terminator(other)]);
                 touch_targets(function, block, &mut touched);
                 touch_targets(function, other, &mut touched);
             }
@@ -88,16 +88,16 @@ fn shape_now(function: &Function, others: &mut Others<'_>) -> Shape {
 }
 
 fn touch_results(function: &Function, instruction: Instruction, touched: &mut Vec<Key>) {
-    touched.extend(function.results(instruction).map(Key::Definition));
+    touched.extend(function.results(instruction).map(Key::definition));
     // An operand of a branch may be set without anything else.
     if function.format(instruction).is_terminator() {
-        touched.extend(function.block_of(instruction).map(Key::Terminator));
+        touched.extend(function.block_of(instruction).map(Key::terminator));
     }
 }
 
 fn touch_targets(function: &Function, from: Block, touched: &mut Vec<Key>) {
     let targets = function.edges(from).iter();
-    touched.extend(targets.map(|edge| Key::Incoming(edge.target)));
+    touched.extend(targets.map(|edge| Key::incoming(edge.target)));
 }
 
 /// Touches what is defined in blocks that control reaches since, or does not any more, and in those of `regrouped` that hold something of which
@@ -119,7 +119,7 @@ fn touch_reached(
             for result in function.results(instruction) {
                 let entry = state.tables.value(result);
                 if entry.is_some_and(|entry| entry.is_reached != is_reached) {
-                    touched.push(Key::Definition(result));
+                    touched.push(Key::definition(result));
                 }
             }
         }

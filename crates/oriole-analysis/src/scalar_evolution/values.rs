@@ -22,9 +22,15 @@ const NOTHING: Known = Known { zeros: 0, ones: 0 };
 impl Query<'_> {
     /// The entry of a value, computed now or earlier.
     pub(super) fn value(&mut self, value: Value) -> ValueEntry {
-        if let Some(entry) = self.current_entry(value) {
-            return entry;
+        match self.current_entry(value) {
+            Some(entry) => entry,
+            None => self.new_value(value),
         }
+    }
+
+    /// The entry of a value that has none.
+    #[inline(never)]
+    fn new_value(&mut self, value: Value) -> ValueEntry {
         // Values, and whether what they are computed from comes before them: it is on the stack above.
         let mut stack: SmallVec<[(Value, bool); 16]> = SmallVec::new();
         stack.push((value, false));
@@ -60,7 +66,7 @@ impl Query<'_> {
             return Some(entry);
         }
         // The instruction was given another result.
-        let keys = [Key::Definition(value), Key::Value(value)];
+        let keys = [Key::definition(value), Key::value(value)];
         self.state.tables.forget(keys, super::Depth::All);
         None
     }
@@ -95,11 +101,8 @@ impl Query<'_> {
         if !shape.is_reachable(block) || block == self.function.entry() {
             return SmallVec::new();
         }
-        let mut joined: SmallVec<[Value; 4]> = self
-            .arguments(block, parameter, |_| true)
-            .into_iter()
-            .map(|(_, value)| value)
-            .collect();
+        let mut joined: SmallVec<[Value; 4]> = SmallVec::new();
+        self.visit_arguments(block, parameter, |_| true, |_, value| joined.push(value));
         if shape.has_retreating_edge(self.function, block) {
             // A value that goes round unchanged is what it was before.
             joined.retain(|value| *value != parameter);
@@ -125,8 +128,22 @@ impl Query<'_> {
         wanted: impl Fn(Block) -> bool,
     ) -> SmallVec<[(Block, Value); 4]> {
         let mut arguments = SmallVec::new();
+        self.visit_arguments(block, parameter, wanted, |from, value| {
+            arguments.push((from, value));
+        });
+        arguments
+    }
+
+    /// Shows each of the arguments for a parameter of a block on edges from reachable blocks that are asked for.
+    fn visit_arguments(
+        &self,
+        block: Block,
+        parameter: Value,
+        wanted: impl Fn(Block) -> bool,
+        mut visit: impl FnMut(Block, Value),
+    ) {
         let Some(position) = self.place(block, parameter) else {
-            return arguments;
+            return;
         };
         let mut before = None;
         for from in self.state.shape.flow.predecessors(block) {
@@ -137,17 +154,16 @@ impl Query<'_> {
             before = Some(from);
             for edge in self.function.edges(from) {
                 if edge.target == block {
-                    arguments.push((from, self.function.arguments(*edge)[position]));
+                    visit(from, self.function.arguments(*edge)[position]);
                 }
             }
         }
-        arguments
     }
 
     /// Says that an entry depends on which values some arguments are: one may be replaced by another.
     pub(super) fn read_identities(&mut self, key: Key, arguments: &[(Block, Value)]) {
         for &(_, argument) in arguments {
-            self.state.tables.read(key, Key::Definition(argument));
+            self.state.tables.read(key, Key::definition(argument));
         }
     }
 
@@ -155,8 +171,8 @@ impl Query<'_> {
     fn fill_value(&mut self, value: Value) {
         let data = self.function.values()[value];
         let bits = data.scalar_type.bits();
-        let key = Key::Value(value);
-        self.state.tables.read(key, Key::Definition(value));
+        let key = Key::value(value);
+        self.state.tables.read(key, Key::definition(value));
         let mut known = Known::unknown(bits);
         // What it is, if that is more than a leaf.
         let mut expression: Option<Expression> = None;
@@ -164,7 +180,7 @@ impl Query<'_> {
         match data.definition {
             Definition::Undefined => {}
             Definition::Parameter(block) => {
-                self.state.tables.read(key, Key::Incoming(block));
+                self.state.tables.read(key, Key::incoming(block));
                 if self.state.shape.is_reachable(block)
                     && self.state.shape.has_retreating_edge(self.function, block)
                 {
@@ -184,7 +200,7 @@ impl Query<'_> {
                 let format = self.function.format(instruction);
                 if is_reached && bits <= 64 && is_arithmetic(format) {
                     for used in self.function.uses(instruction) {
-                        self.state.tables.read(key, Key::Value(used));
+                        self.state.tables.read(key, Key::value(used));
                     }
                     if self.function.results(instruction).len() == 1 {
                         known = self.known_result(instruction, data.scalar_type);
@@ -193,7 +209,7 @@ impl Query<'_> {
                 } else if is_reached && bits <= 64 {
                     if is_guarded_move(format) {
                         for used in self.function.uses(instruction) {
-                            self.state.tables.read(key, Key::Value(used));
+                            self.state.tables.read(key, Key::value(used));
                         }
                         known = self.known_move(instruction, bits);
                     } else if is_load(format) && self.function.results(instruction).len() == 1 {
@@ -266,7 +282,7 @@ impl Query<'_> {
     fn join(&mut self, key: Key, joined: &[Value]) -> Option<(Option<Expression>, Known)> {
         let mut all: Option<(Option<Expression>, Known)> = None;
         for &each in joined {
-            self.state.tables.read(key, Key::Value(each));
+            self.state.tables.read(key, Key::value(each));
             let entry = self.state.tables.value(each)?;
             all = Some(match all {
                 None => (Some(entry.expression), entry.known),
@@ -570,7 +586,7 @@ impl Query<'_> {
             Some(_) => return Some(b),
             None => {}
         }
-        self.state.tables.read(key, Key::Definition(predicate));
+        self.state.tables.read(key, Key::definition(predicate));
         let Definition::Instruction(test) = function.values()[predicate].definition else {
             return None;
         };
@@ -589,7 +605,7 @@ impl Query<'_> {
             return None;
         }
         for used in function.uses(test) {
-            self.state.tables.read(key, Key::Value(used));
+            self.state.tables.read(key, Key::value(used));
             self.value(used);
         }
         let (left, _) = self.operand(left, compared)?;
