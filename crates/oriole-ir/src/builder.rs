@@ -67,6 +67,7 @@ impl FunctionBuilder {
                 variables: storage.variables,
                 constants: storage.constants,
                 edited: false,
+                renamed: false,
                 traits: Traits::default(),
             },
             symbol_index: DenseMap::new(),
@@ -84,6 +85,13 @@ impl FunctionBuilder {
     pub fn finish(mut self) -> Function {
         self.function.find_uses();
         self.function
+    }
+
+    /// The finished function, whose values were all made by renaming its registers: each use of a register reads the value that the
+    /// register held there.
+    pub fn finish_renamed(mut self) -> Function {
+        self.function.renamed = true;
+        self.finish()
     }
 
     /// Gives the formats back without a function.

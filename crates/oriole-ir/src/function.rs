@@ -240,6 +240,8 @@ pub struct Function {
     pub(crate) variables: IndexVec<Variable, VariableData>,
     pub(crate) constants: IndexVec<Constant, ConstantData>,
     pub(crate) edited: bool,
+    /// Whether all values came of registers that were renamed.
+    pub(crate) renamed: bool,
     /// Those that any instruction has or had.
     pub(crate) traits: Traits,
 }
@@ -248,6 +250,12 @@ impl Function {
     /// Whether anything was changed since the function was made.
     pub fn is_edited(&self) -> bool {
         self.edited
+    }
+
+    /// Whether the register that a value is named after holds it wherever it is read: all values came of registers that were renamed, and
+    /// nothing was changed since.
+    pub fn is_as_renamed(&self) -> bool {
+        self.renamed && !self.edited
     }
 
     /// What passes look for that instructions have, or had before they were rewritten or removed.

@@ -82,7 +82,7 @@ pub fn into_ssa(
     let loops = renaming.place_parameters(mentions);
     renaming.rename();
     Ok(Translated {
-        function: renaming.builder.finish(),
+        function: renaming.builder.finish_renamed(),
         scopes,
         found: Some((flow, dominators, loops)),
     })

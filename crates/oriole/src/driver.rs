@@ -662,7 +662,9 @@ impl Worker<'_, '_> {
         } = &mut ssa;
         let (module, globals) = (&mut *self.module, self.plan.globals);
         translated.function.exchange_formats(&mut self.formats);
-        let loops = analyses.get::<Loops>(&translated.function);
+        // What is as it came needs no copies.
+        let is_as_renamed = translated.function.is_as_renamed();
+        let loops = (!is_as_renamed).then(|| analyses.get::<Loops>(&translated.function));
         let clock = done.statistics.clock();
         let written =
             oriole_translate::out_of_ssa(module, globals, work.index, translated, analyses);
@@ -670,7 +672,9 @@ impl Worker<'_, '_> {
         match written {
             Ok(written) => {
                 done.statistics.add_time("out-of-ssa", clock);
-                done.quality.add_copies(&loops, &written.copies);
+                if let Some(loops) = loops {
+                    done.quality.add_copies(&loops, &written.copies);
+                }
                 done.copies = written.copies.iter().map(|copies| copies.count).sum();
                 done.original = Some(written.original);
                 Some(done)
