@@ -9,7 +9,7 @@
 
 use crate::entities::Format;
 use crate::format::{FormatData, ShapeKind, ShapeNode};
-use crate::function::Storage;
+use crate::function::Function;
 use crate::operand::Member;
 use oriole_collections::{IndexVec, PackedOption, SmallVec};
 use oriole_isa::Mnemonic;
@@ -23,8 +23,9 @@ pub struct Formats {
     keys: IndexVec<Format, Key>,
     /// By hash of the key; as many as a power of two, or none.
     slots: Vec<Slot>,
-    /// What functions that had these formats have left, which saves the next ones making room of their own.
-    pub(crate) storage: Vec<Storage>,
+    /// Functions that had these formats, emptied: the next ones find their room there.
+    #[expect(clippy::vec_box, reason = "a function is large, and stays where it is")]
+    pub(crate) storage: Vec<Box<Function>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

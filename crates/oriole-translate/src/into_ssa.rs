@@ -26,7 +26,7 @@ use oriole_syntax::tree::Module;
 #[derive(Debug)]
 pub struct Translated {
     /// The function.
-    pub function: Function,
+    pub function: Box<Function>,
     /// Its names, resolved.
     pub scopes: Scopes,
     /// What was found on the way and is true of the function as it came.

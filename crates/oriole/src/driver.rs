@@ -345,7 +345,7 @@ fn add_callees(
         let translated =
             oriole_translate::into_ssa(tree, globals, outcome.index, &mut Formats::new());
         if let Ok(translated) = translated {
-            callees.add(id, translated.function);
+            callees.add(id, *translated.function);
         }
         outcome.body = tree.functions[outcome.index].body.take();
     }
