@@ -238,12 +238,12 @@ fn misread(
         wrong.variables.insert(variable);
     }
     // Mentions of one register must resolve to one register, and to one that no other register resolves to.
-    let registers = meanings.registers.iter();
-    let registers = registers.map(|&(_, register)| register.index() + 1);
+    let mentioned = meanings.registers(scopes);
+    let registers = mentioned.iter().map(|&(_, register)| register.index() + 1);
     let mut meaning: IndexVec<Register, Option<u32>> =
         IndexVec::from_elem(None, registers.max().unwrap_or(0));
     let mut owner: Vec<Option<Register>> = vec![None; found.registers.len()];
-    for &(node, register) in &meanings.registers {
+    for (node, register) in mentioned {
         let is_right = match found.references[node as usize] {
             Reference::Register(resolved) => {
                 *meaning[register].get_or_insert(resolved) == resolved
