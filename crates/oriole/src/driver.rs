@@ -136,7 +136,9 @@ fn all_of(
     if workers > 1 {
         order.sort_by_key(|&index| std::cmp::Reverse(statements(&bodies[index])));
     }
-    let largest = match observer.is_some() || fuel.is_limited() {
+    // Without phases there is no code to have at hand: what was just translated is written back while the cache has it.
+    let is_alone = observer.is_some() || fuel.is_limited() || plan.options.phases.is_empty();
+    let largest = match is_alone {
         true => 0,
         false => STATEMENTS_PER_BATCH,
     };
