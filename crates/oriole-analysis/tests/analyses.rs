@@ -19,7 +19,7 @@ fn translate(kind: &str, body: &str) -> (Module, Function) {
     let function = into_ssa(&module, &globals, 0, &mut Formats::new())
         .unwrap()
         .function;
-    (module, function)
+    (module, *function)
 }
 
 /// The value that the register holds last: the one with the highest number among those it is home to.

@@ -86,9 +86,8 @@ fn function(seed: u64) -> Function {
         .iter()
         .position(|function| module.text(function.name) == kernel.name)
         .unwrap();
-    into_ssa(&module, &globals, index, &mut Formats::new())
-        .unwrap()
-        .function
+    let translated = into_ssa(&module, &globals, index, &mut Formats::new());
+    *translated.unwrap().function
 }
 
 /// Has analyses computed, so that there is something to update.

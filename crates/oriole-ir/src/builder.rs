@@ -1,7 +1,7 @@
 //! Makes functions.
 
 use crate::entities::{Block, Constant, Format, Instruction, Register, Symbol, Value, Variable};
-use crate::format::{FormatData, Traits};
+use crate::format::FormatData;
 use crate::formats::Formats;
 use crate::function::{
     BlockData, ConstantData, Function, InstructionData, Line, Origin, RegisterData, SymbolData,
@@ -37,7 +37,7 @@ pub struct InstructionParts<'function> {
 /// Makes functions: used by the translation into SSA form, which first enters registers and then renames them.
 #[derive(Debug)]
 pub struct FunctionBuilder {
-    function: Function,
+    function: Box<Function>,
     symbol_index: DenseMap<(u32, u32), Symbol>,
     /// Where the operands of the last instruction appended end.
     operands_end: u32,
@@ -46,29 +46,17 @@ pub struct FunctionBuilder {
 impl FunctionBuilder {
     /// Starts a function.
     pub fn new(name: Text, kind: FunctionKind, mut formats: Formats) -> FunctionBuilder {
-        let storage = formats.storage.pop().unwrap_or_default();
+        let mut function = match formats.storage.pop() {
+            Some(mut function) => {
+                function.name = name;
+                function.kind = kind;
+                function
+            }
+            None => Box::new(Function::empty(name, kind)),
+        };
+        function.formats = formats;
         FunctionBuilder {
-            function: Function {
-                name,
-                kind,
-                formats,
-                registers: storage.registers,
-                values: storage.values,
-                instructions: storage.instructions,
-                origins: storage.origins,
-                lines: storage.lines,
-                imported_lines: DenseMap::new(),
-                operands: storage.operands,
-                arguments: storage.arguments,
-                use_lists: storage.use_lists,
-                blocks: storage.blocks,
-                layout: storage.layout,
-                symbols: storage.symbols,
-                variables: storage.variables,
-                constants: storage.constants,
-                edited: false,
-                traits: Traits::default(),
-            },
+            function,
             symbol_index: DenseMap::new(),
             operands_end: 0,
         }
@@ -82,6 +70,14 @@ impl FunctionBuilder {
 
     /// The finished function.
     pub fn finish(mut self) -> Function {
+        self.function.find_uses();
+        *self.function
+    }
+
+    /// The finished function, whose values were all made by renaming its registers: each use of a register reads the value that the
+    /// register held there.
+    pub fn finish_renamed(mut self) -> Box<Function> {
+        self.function.renamed = true;
         self.function.find_uses();
         self.function
     }
@@ -200,7 +196,7 @@ impl FunctionBuilder {
 
     /// Gives an edge its arguments.
     pub fn set_arguments(&mut self, block: Block, edge: usize, arguments: &[Value]) {
-        let function = &mut self.function;
+        let function = &mut *self.function;
         let edge = &mut function.blocks[block].edges[edge];
         edge.first_argument = function.arguments.len() as u32;
         edge.argument_count = arguments.len() as u32;
@@ -228,7 +224,7 @@ impl FunctionBuilder {
     /// Appends an instruction over the operands pushed since the last one, without results yet.
     #[inline]
     pub fn append_pushed(&mut self, block: Block, format: Format, statement: u32) -> Instruction {
-        let function = &mut self.function;
+        let function = &mut *self.function;
         let end = function.operands.len() as u32;
         let first_operand = std::mem::replace(&mut self.operands_end, end);
         function.origins.push(Origin(statement));
@@ -246,7 +242,7 @@ impl FunctionBuilder {
     /// An instruction and what it refers to, to rename it.
     #[inline]
     pub fn parts_mut(&mut self, instruction: Instruction) -> InstructionParts<'_> {
-        let function = &mut self.function;
+        let function = &mut *self.function;
         let range = function.operand_range(instruction);
         InstructionParts {
             format: &function.formats[function.instructions[instruction].format],

@@ -310,28 +310,22 @@ impl BitTransfer {
 }
 
 /// What all instructions of one spelling have in common.
+///
+/// What is asked of nearly every instruction stands first, in one line of the cache: the formats of a file take more room than the cache
+/// nearest to the processor has.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct FormatData {
-    /// The decoded mnemonic.
-    pub mnemonic: Mnemonic,
-    /// Whether and how it is guarded.
-    pub guard: Guard,
-    /// The operand shapes.
-    pub shape: Shape,
     /// The role of each leaf, in order.
-    pub leaves: Box<[LeafRole]>,
-    /// How many top-level operands there are.
-    pub operand_count: usize,
-    /// The only address among the operands, if it is a base and perhaps an offset, and the instruction is not opaque.
-    pub address: Option<AddressShape>,
-    /// Whether nothing is known about the operands: all registers are pinned.
-    pub opaque: bool,
+    pub leaves: SmallVec<[LeafRole; 4]>,
     /// What it does besides computing results.
     pub effects: Effects,
-    /// What instructions of this format do to memory, if they are loads, stores or atomics and not opaque.
-    pub(crate) access: Option<AccessShape>,
-    /// The integer arithmetic that instructions of this format are, as far as spelling tells.
-    pub arithmetic: Option<Node>,
+    /// What passes look for that few functions have.
+    traits: Traits,
+    /// Whether and how it is guarded.
+    pub guard: Guard,
+    /// Whether nothing is known about the operands: all registers are pinned.
+    pub opaque: bool,
     /// Whether all operands are plain leaves: no vectors, addresses, negations or parts of registers.
     pub plain: bool,
     /// Whether it does nothing besides computing results.
@@ -344,10 +338,20 @@ pub struct FormatData {
     reads_values: bool,
     /// Whether the first two sources of an integer operation may be exchanged.
     commutes: bool,
-    /// What passes look for that few functions have.
-    traits: Traits,
     /// How bits of operands tell bits of the result.
     bit_transfer: BitTransfer,
+    /// The decoded mnemonic.
+    pub mnemonic: Mnemonic,
+    /// How many top-level operands there are.
+    pub operand_count: usize,
+    /// The only address among the operands, if it is a base and perhaps an offset, and the instruction is not opaque.
+    pub address: Option<AddressShape>,
+    /// What instructions of this format do to memory, if they are loads, stores or atomics and not opaque.
+    pub(crate) access: Option<AccessShape>,
+    /// The integer arithmetic that instructions of this format are, as far as spelling tells.
+    pub arithmetic: Option<Node>,
+    /// The operand shapes.
+    pub shape: Shape,
     /// The type of each top-level operand, where the mnemonic says.
     types: Box<[Option<ScalarType>]>,
 }
@@ -364,7 +368,8 @@ impl FormatData {
         };
         let opaque = roles.is_none();
         let is_leaf = |node: &&ShapeNode| node.kind == ShapeKind::Leaf;
-        let mut leaves = Vec::with_capacity(shape.iter().filter(is_leaf).count());
+        let mut leaves: SmallVec<[LeafRole; 4]> =
+            SmallVec::with_capacity(shape.iter().filter(is_leaf).count());
         for (operand, &start) in tops.iter().enumerate() {
             let role = roles
                 .as_ref()
@@ -438,7 +443,7 @@ impl FormatData {
             types,
             mnemonic,
             guard,
-            leaves: leaves.into(),
+            leaves,
             shape,
             opaque,
             effects,
@@ -571,6 +576,12 @@ mod tests {
     use crate::Formats;
 
     const LEAF: ShapeNode = ShapeNode::LEAF;
+
+    #[test]
+    fn what_is_asked_of_nearly_every_instruction_is_in_one_line_of_the_cache() {
+        assert!(std::mem::offset_of!(FormatData, mnemonic) <= 64);
+        assert_eq!(align_of::<FormatData>(), 64);
+    }
 
     fn group(kind: ShapeKind, size: u16) -> ShapeNode {
         ShapeNode {

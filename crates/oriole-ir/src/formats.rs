@@ -3,11 +3,13 @@
 //! ## Method
 //! A hash table with open addressing, at most half full. Nearly all lookups are of an instruction as it was written, and nearly
 //! all of those find a format: so guard and shape are packed into one number where they fit ([`packed`]), both ends of the
-//! mnemonic into two ([`Ends`]), and as a rule to compare these numbers is all.
+//! mnemonic into two ([`Ends`]), and as a rule to compare these numbers is all. The table itself has eight bytes for each
+//! place, so that it stays in the cache nearest to the processor; keys stand side by side in the order in which they were met, the
+//! common ones, which are met first, close together.
 
 use crate::entities::Format;
 use crate::format::{FormatData, ShapeKind, ShapeNode};
-use crate::function::Storage;
+use crate::function::Function;
 use crate::operand::Member;
 use oriole_collections::{IndexVec, PackedOption, SmallVec};
 use oriole_isa::Mnemonic;
@@ -17,15 +19,19 @@ use oriole_syntax::tree::{Guard, Operand, Prefix};
 #[derive(Debug, Default)]
 pub struct Formats {
     data: IndexVec<Format, FormatData>,
+    /// What each is found by.
+    keys: IndexVec<Format, Key>,
     /// By hash of the key; as many as a power of two, or none.
     slots: Vec<Slot>,
-    /// What functions that had these formats have left, which saves the next ones making room of their own.
-    pub(crate) storage: Vec<Storage>,
+    /// Functions that had these formats, emptied: the next ones find their room there.
+    #[expect(clippy::vec_box, reason = "a function is large, and stays where it is")]
+    pub(crate) storage: Vec<Box<Function>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    key: Key,
+    /// The hash of the format's key.
+    hash: u32,
     format: PackedOption<Format>,
 }
 
@@ -45,7 +51,7 @@ impl Key {
     }
 
     #[inline]
-    fn hash(&self) -> usize {
+    fn hash(&self) -> u32 {
         let Ends {
             first,
             last,
@@ -54,7 +60,7 @@ impl Key {
         let shape = (self.shape as u64).rotate_left(17) ^ (self.shape >> 64) as u64;
         let word = first ^ last.rotate_left(29) ^ shape ^ length as u64;
         // Fibonacci hashing: the upper half of the product depends on all bits of the word.
-        (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize
+        (word.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
     }
 }
 
@@ -72,8 +78,7 @@ impl Ends {
     const WHOLE: usize = 16;
 
     #[inline]
-    fn of(mnemonic: &str) -> Ends {
-        let bytes = mnemonic.as_bytes();
+    fn of(bytes: &[u8]) -> Ends {
         let length = bytes.len();
         let (first, last) =
             if let (Some(&first), Some(&last)) = (bytes.first_chunk(), bytes.last_chunk()) {
@@ -102,10 +107,10 @@ const LARGEST_PACKED: u16 = 10;
 /// The highest byte of a shape that does not fit: no guard has this number.
 const HASHED: u128 = 0xFF;
 
-/// A node of a packed shape: at most (7 * 3 + 2) * 10 + 10, and never zero.
+/// A node of a packed shape: at most (7 * 3 + 2) * 10 + 10 if its size is at most [`LARGEST_PACKED`], and never zero.
 #[inline]
-fn packed_node(kind: ShapeKind, prefix: Prefix, size: u16) -> u128 {
-    u128::from((kind as u16 * 3 + prefix as u16) * LARGEST_PACKED + size)
+fn packed_node(kind: ShapeKind, prefix: Prefix, size: u16) -> u32 {
+    (kind as u32 * 3 + prefix as u32) * u32::from(LARGEST_PACKED) + u32::from(size)
 }
 
 /// Guard and shape as a number, different for different ones; a mere hash, marked as such, of those with many nodes or parts of
@@ -114,7 +119,7 @@ fn packed(guard: Guard, shape: &[ShapeNode]) -> u128 {
     let fits = |node: &ShapeNode| node.size <= LARGEST_PACKED && node.member == Member::WHOLE;
     if shape.len() <= MOST_PACKED && shape.iter().all(fits) {
         shape.iter().fold(guard as u128 + 1, |packed, node| {
-            packed << 8 | packed_node(node.kind, node.prefix, node.size)
+            packed << 8 | u128::from(packed_node(node.kind, node.prefix, node.size))
         })
     } else {
         hashed(guard, shape)
@@ -124,14 +129,28 @@ fn packed(guard: Guard, shape: &[ShapeNode]) -> u128 {
 /// The same for operands of the tree without parts of registers.
 #[inline]
 fn packed_operands(guard: Guard, operands: &[Operand]) -> u128 {
-    let mut packed = guard as u128 + 1;
-    for node in operands {
-        if node.size > LARGEST_PACKED || operands.len() > MOST_PACKED {
-            return hashed(guard, &shape_of(operands));
-        }
-        packed = packed << 8 | packed_node(ShapeKind::of(node.kind), node.prefix, node.size);
+    let mut largest = 0;
+    let mut packed_node = |node: &Operand| {
+        largest = node.size.max(largest);
+        packed_node(ShapeKind::of(node.kind), node.prefix, node.size)
+    };
+    let packed = match operands.len() {
+        // These and the guard fit into half of it, which takes half the time.
+        0..=7 => operands
+            .iter()
+            .fold(guard as u64 + 1, |packed, node| {
+                packed << 8 | u64::from(packed_node(node))
+            })
+            .into(),
+        8..=MOST_PACKED => operands.iter().fold(guard as u128 + 1, |packed, node| {
+            packed << 8 | u128::from(packed_node(node))
+        }),
+        _ => return hashed(guard, &shape_of(operands)),
+    };
+    match largest <= LARGEST_PACKED {
+        true => packed,
+        false => hashed(guard, &shape_of(operands)),
     }
-    packed
 }
 
 #[cold]
@@ -171,10 +190,10 @@ impl Formats {
         let shape: SmallVec<[ShapeNode; 16]> = shape.collect();
         let key = Key {
             shape: packed(guard, &shape),
-            mnemonic: Ends::of(mnemonic),
+            mnemonic: Ends::of(mnemonic.as_bytes()),
         };
         let is_same = |data: &FormatData| data.guard == guard && *data.shape == *shape;
-        match self.find(mnemonic, &key, is_same) {
+        match self.find(mnemonic.as_bytes(), &key, is_same) {
             Some(format) => format,
             None => self.add(Mnemonic::parse(mnemonic), guard, &shape, key),
         }
@@ -185,20 +204,24 @@ impl Formats {
         let mnemonic = &self.data[from].mnemonic;
         let key = Key {
             shape: packed(guard, shape),
-            mnemonic: Ends::of(mnemonic.text()),
+            mnemonic: Ends::of(mnemonic.text().as_bytes()),
         };
         let is_same = |data: &FormatData| data.guard == guard && *data.shape == *shape;
-        match self.find(mnemonic.text(), &key, is_same) {
+        match self.find(mnemonic.text().as_bytes(), &key, is_same) {
             Some(format) => format,
             None => self.add(mnemonic.clone(), guard, shape, key),
         }
     }
 
-    /// The format of an instruction with these operands, guard aside, that mention no parts of registers.
+    /// The format of an instruction with these operands, guard aside, that mention no parts of registers. The mnemonic is given as bytes
+    /// of a text, so that nobody has to see whether they end where characters do.
+    ///
+    /// # Panics
+    /// If these are no text.
     #[inline]
     pub fn intern_operands(
         &mut self,
-        mnemonic: &str,
+        mnemonic: &[u8],
         guard: Guard,
         operands: &[Operand],
     ) -> Format {
@@ -216,26 +239,37 @@ impl Formats {
         };
         match self.find(mnemonic, &key, is_same) {
             Some(format) => format,
-            None => self.add(Mnemonic::parse(mnemonic), guard, &shape_of(operands), key),
+            None => {
+                let mnemonic = std::str::from_utf8(mnemonic).expect("mnemonics are text");
+                self.add(Mnemonic::parse(mnemonic), guard, &shape_of(operands), key)
+            }
         }
+    }
+
+    /// Where to look first: the highest bits of a hash, which depend on all of the key.
+    #[inline]
+    fn place(&self, hash: u32) -> usize {
+        ((u64::from(hash) * self.slots.len() as u64) >> 32) as usize
     }
 
     /// The format with this mnemonic and key; if the key is not the whole shape, `is_same` says whether a format has that.
     #[inline(always)]
     fn find(
         &self,
-        mnemonic: &str,
+        mnemonic: &[u8],
         key: &Key,
         is_same: impl Fn(&FormatData) -> bool,
     ) -> Option<Format> {
         let last = self.slots.len().wrapping_sub(1);
-        let mut place = key.hash() & last;
+        let hash = key.hash();
+        let mut place = self.place(hash);
         loop {
             let slot = self.slots.get(place)?;
             let format = slot.format.expand()?;
-            if slot.key == *key
+            if slot.hash == hash
+                && self.keys[format] == *key
                 && (key.mnemonic.length <= Ends::WHOLE
-                    || self.data[format].mnemonic.text() == mnemonic)
+                    || self.data[format].mnemonic.text().as_bytes() == mnemonic)
                 && (key.has_whole_shape() || is_same(&self.data[format]))
             {
                 return Some(format);
@@ -249,6 +283,7 @@ impl Formats {
     fn add(&mut self, mnemonic: Mnemonic, guard: Guard, shape: &[ShapeNode], key: Key) -> Format {
         let data = FormatData::new(mnemonic, guard, shape.into());
         let format = self.data.push(data);
+        self.keys.push(key);
         if self.slots.len() < 2 * self.data.len() {
             let count = (2 * self.slots.len()).max(128);
             let slots = std::mem::replace(&mut self.slots, vec![Slot::default(); count]);
@@ -257,7 +292,7 @@ impl Formats {
             }
         }
         self.occupy(Slot {
-            key,
+            hash: key.hash(),
             format: PackedOption::some(format),
         });
         format
@@ -265,7 +300,7 @@ impl Formats {
 
     fn occupy(&mut self, slot: Slot) {
         let last = self.slots.len() - 1;
-        let mut place = slot.key.hash() & last;
+        let mut place = self.place(slot.hash);
         while self.slots[place].format.is_some() {
             place = (place + 1) & last;
         }

@@ -199,24 +199,6 @@ pub struct Line {
     pub column: Text,
 }
 
-/// Empty arrays of a function that is gone, for the next one to fill.
-#[derive(Debug, Default)]
-pub(crate) struct Storage {
-    pub(crate) registers: IndexVec<Register, RegisterData>,
-    pub(crate) values: IndexVec<Value, ValueData>,
-    pub(crate) instructions: IndexVec<Instruction, InstructionData>,
-    pub(crate) origins: IndexVec<Instruction, Origin>,
-    pub(crate) lines: Vec<Line>,
-    pub(crate) operands: Vec<Operand>,
-    pub(crate) arguments: Vec<Value>,
-    pub(crate) use_lists: UseLists,
-    pub(crate) blocks: IndexVec<Block, BlockData>,
-    pub(crate) layout: Layout,
-    pub(crate) symbols: IndexVec<Symbol, SymbolData>,
-    pub(crate) variables: IndexVec<Variable, VariableData>,
-    pub(crate) constants: IndexVec<Constant, ConstantData>,
-}
-
 /// A function in SSA form.
 #[derive(Debug)]
 pub struct Function {
@@ -240,6 +222,8 @@ pub struct Function {
     pub(crate) variables: IndexVec<Variable, VariableData>,
     pub(crate) constants: IndexVec<Constant, ConstantData>,
     pub(crate) edited: bool,
+    /// Whether all values came of registers that were renamed.
+    pub(crate) renamed: bool,
     /// Those that any instruction has or had.
     pub(crate) traits: Traits,
 }
@@ -248,6 +232,12 @@ impl Function {
     /// Whether anything was changed since the function was made.
     pub fn is_edited(&self) -> bool {
         self.edited
+    }
+
+    /// Whether the register that a value is named after holds it wherever it is read: all values came of registers that were renamed, and
+    /// nothing was changed since.
+    pub fn is_as_renamed(&self) -> bool {
+        self.renamed && !self.edited
     }
 
     /// What passes look for that instructions have, or had before they were rewritten or removed.
@@ -266,13 +256,41 @@ impl Function {
         self.kind
     }
 
-    /// Gives the formats back, for the next function, and with them the room of its arrays.
-    pub fn into_formats(mut self) -> Formats {
+    /// A function of nothing.
+    pub(crate) fn empty(name: Text, kind: FunctionKind) -> Function {
+        Function {
+            name,
+            kind,
+            formats: Formats::new(),
+            registers: IndexVec::new(),
+            values: IndexVec::new(),
+            instructions: IndexVec::new(),
+            origins: IndexVec::new(),
+            lines: Vec::new(),
+            imported_lines: DenseMap::new(),
+            operands: Vec::new(),
+            arguments: Vec::new(),
+            use_lists: UseLists::default(),
+            blocks: IndexVec::new(),
+            layout: Layout::default(),
+            symbols: IndexVec::new(),
+            variables: IndexVec::new(),
+            constants: IndexVec::new(),
+            edited: false,
+            renamed: false,
+            traits: Traits::default(),
+        }
+    }
+
+    /// Gives the formats back, for the next function, and with them what this one was made of: the next one fills its arrays again.
+    pub fn into_formats(mut self: Box<Function>) -> Formats {
+        let mut formats = std::mem::take(&mut self.formats);
         self.registers.clear();
         self.values.clear();
         self.instructions.clear();
         self.origins.clear();
         self.lines.clear();
+        self.imported_lines = DenseMap::new();
         self.operands.clear();
         self.arguments.clear();
         self.use_lists.clear();
@@ -281,22 +299,10 @@ impl Function {
         self.symbols.clear();
         self.variables.clear();
         self.constants.clear();
-        let mut formats = self.formats;
-        formats.storage.push(Storage {
-            registers: self.registers,
-            values: self.values,
-            instructions: self.instructions,
-            origins: self.origins,
-            lines: self.lines,
-            operands: self.operands,
-            arguments: self.arguments,
-            use_lists: self.use_lists,
-            blocks: self.blocks,
-            layout: self.layout,
-            symbols: self.symbols,
-            variables: self.variables,
-            constants: self.constants,
-        });
+        self.edited = false;
+        self.renamed = false;
+        self.traits = Traits::default();
+        formats.storage.push(self);
         formats
     }
 

@@ -230,13 +230,13 @@ impl<'module> Printer<'module> {
     }
 
     fn words_of(&mut self, words: &[Text]) {
-        let mut previous = "(";
+        let mut previous: &[u8] = b"(";
         for &word in words {
-            let text = self.module.text(word);
+            let text = &self.text[word.span().range()];
             if !hugs(previous, text) {
                 self.output.push(b' ');
             }
-            self.output.push_str(text);
+            self.push(word);
             previous = text;
         }
     }
@@ -383,17 +383,23 @@ impl<'module> Printer<'module> {
 }
 
 /// Whether no blank stands between two words of a directive. Words that would become one token never hug.
-fn hugs(previous: &str, text: &str) -> bool {
+fn hugs(previous: &[u8], text: &[u8]) -> bool {
     match text {
-        "," | ")" | "]" | "[" => true,
-        "(" | "+" => previous != "=",
-        "<" | ">" => !matches!(previous, "<" | ">" | "="),
+        b"," | b")" | b"]" | b"[" => true,
+        b"(" | b"+" => previous != b"=",
+        b"<" | b">" => !matches!(previous, b"<" | b">" | b"="),
         // `@@DWARF` is one word for whoever reads it.
-        "@" => matches!(previous, "@" | "("),
+        b"@" => matches!(previous, b"@" | b"("),
         _ => {
-            matches!(previous, "(" | "[" | "@")
-                || (matches!(previous, "<" | "+" | "-" | "~" | "!")
-                    && text.starts_with(|c: char| c.is_ascii_alphanumeric() || "%$_".contains(c)))
+            matches!(previous, b"(" | b"[" | b"@")
+                || (matches!(previous, b"<" | b"+" | b"-" | b"~" | b"!")
+                    && matches!(
+                        text,
+                        [
+                            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'%' | b'$' | b'_',
+                            ..,
+                        ]
+                    ))
         }
     }
 }

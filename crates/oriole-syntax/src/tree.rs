@@ -290,7 +290,7 @@ impl Module {
 }
 
 /// Statements and the arrays they refer into: a function body, or the top level of a module.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Body {
     /// Statements in order.
     pub statements: Vec<Statement>,

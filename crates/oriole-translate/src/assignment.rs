@@ -18,7 +18,9 @@
 //!
 //! ## Method
 //! Registers with a single value (96 % of them) need no look at all. For the others the walk costs the number of their
-//! uses and of the blocks they are live in, where a loop that does not define the register counts as one block. Functions as they came out of [`crate::into_ssa`] pass at this first look.
+//! uses and of the blocks they are live in, where a loop that does not define the register counts as one block. Functions as they came
+//! out of [`crate::into_ssa`] would pass at this first look, so they need none ([`homes`]); debug builds prove them by [`crate::check`]
+//! like all others.
 
 use crate::candidates::Candidate;
 use crate::coalescing::{Uses, share};
@@ -75,6 +77,23 @@ impl Assignment {
             .sum::<usize>()
             + self.ties.values_unordered().map(Vec::len).sum::<usize>()
     }
+}
+
+/// The register that each value is named after, and no copies: right where [`Function::is_as_renamed`].
+pub(crate) fn homes(function: &Function) -> Assignment {
+    debug_assert!(function.is_as_renamed());
+    Assignment {
+        registers: homes_of(function),
+        new_registers: Vec::new(),
+        edges: Vec::new(),
+        ties: DenseMap::new(),
+        lost: Vec::new(),
+        preheaders: BitSet::new(),
+    }
+}
+
+fn homes_of(function: &Function) -> IndexVec<Value, PackedOption<Register>> {
+    function.values().values().map(|data| data.name).collect()
 }
 
 /// Something that happens to a register in a block.
@@ -149,7 +168,7 @@ pub fn assign(function: &Function, analyses: &mut Analyses) -> Assignment {
         flow,
         loops,
         assignment: Assignment {
-            registers: function.values().values().map(|data| data.name).collect(),
+            registers: homes_of(function),
             new_registers: Vec::new(),
             edges: Vec::new(),
             ties: DenseMap::new(),

@@ -28,6 +28,8 @@ pub(crate) struct Entered {
 
 struct Entering<'a> {
     module: &'a Module,
+    /// All of its text.
+    text: &'a [u8],
     globals: &'a Globals,
     body: &'a Body,
     scopes: &'a Scopes,
@@ -80,6 +82,7 @@ pub(crate) fn enter(
     builder.add_block(None);
     let mut entering = Entering {
         module,
+        text: module.whole_text().as_bytes(),
         globals,
         body,
         scopes,
@@ -211,11 +214,12 @@ impl Entering<'_> {
         let nodes = self.body.operands(instruction);
         let first_node = instruction.nodes().end - nodes.len();
         let references = &scopes.references[first_node..first_node + nodes.len()];
-        let mnemonic = module.text(instruction.mnemonic);
         let format = if scopes.has_dotted_registers {
             let shape = self.shape(nodes, references);
+            let mnemonic = module.text(instruction.mnemonic);
             formats.intern(mnemonic, instruction.guard, shape.into_iter())
         } else {
+            let mnemonic = &self.text[instruction.mnemonic.span().range()];
             formats.intern_operands(mnemonic, instruction.guard, nodes)
         };
         let data = &formats[format];
@@ -250,7 +254,8 @@ impl Entering<'_> {
                 "unknown-control-flow",
                 instruction.mnemonic.span(),
                 format!(
-                    "the function is left as it is: `{mnemonic}` mentions a label and is no branch that Oriole knows"
+                    "the function is left as it is: `{}` mentions a label and is no branch that Oriole knows",
+                    module.text(instruction.mnemonic)
                 ),
             ));
         }

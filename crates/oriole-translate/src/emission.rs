@@ -22,13 +22,14 @@ use names::Position;
 use oriole_collections::{DenseMap, DenseSet, IndexVec, StringSet};
 use oriole_ir::{Block, Function, Global, Instruction, Register, Variable};
 use oriole_isa::ScalarType;
-use oriole_syntax::scopes::{Globals, Scopes};
+use oriole_syntax::scopes::{Globals, Reference, Scopes};
 use oriole_syntax::tree::{
     self, Body, Declaration, Declarator, Directive, Guard, Linkage, Module, OperandKind, Statement,
     Storage, Text, Words,
 };
 use spelling::Spellings;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 pub(crate) use declarations::can_be_declared;
 
@@ -43,8 +44,10 @@ pub(crate) struct Emission {
 /// What names should mean, by operand node; only for functions with inner scopes.
 #[derive(Default)]
 pub(crate) struct Meanings {
-    /// Registers.
-    pub registers: Vec<(u32, Register)>,
+    /// Registers of what was written anew.
+    registers: Vec<(u32, Register)>,
+    /// Operands that were taken over as they are: where they stand now, and where they stood.
+    taken_over: Vec<(u32, Range<usize>)>,
     /// Labels, by their statements.
     pub labels: Vec<(u32, u32)>,
     /// Names of the module, where they were moved.
@@ -53,6 +56,36 @@ pub(crate) struct Meanings {
     pub variables: Vec<(u32, Variable)>,
     /// Where variables are declared.
     pub places: Places,
+}
+
+impl Meanings {
+    /// Operands stand from `start` on as they did in the original.
+    #[inline]
+    fn copied(&mut self, start: u32, nodes: Range<usize>) {
+        match self.taken_over.last_mut() {
+            Some((first, before))
+                if before.end == nodes.start
+                    && *first as usize + before.len() == start as usize =>
+            {
+                before.end = nodes.end;
+            }
+            _ => self.taken_over.push((start, nodes)),
+        }
+    }
+
+    /// What registers are meant, in order of operands, given what the names of the original mean.
+    pub fn registers(&self, scopes: &Scopes) -> Vec<(u32, Register)> {
+        let mut all = self.registers.clone();
+        for (start, nodes) in &self.taken_over {
+            for (at, reference) in (*start..).zip(&scopes.references[nodes.clone()]) {
+                if let Reference::Register(register) = *reference {
+                    all.push((at, Register::from_u32(register)));
+                }
+            }
+        }
+        all.sort_unstable();
+        all
+    }
 }
 
 struct Emitter<'a> {
@@ -373,9 +406,10 @@ impl Emitter<'_> {
                 self.copies(&assignment.edges[index].copies);
             }
             let ending = self.endings.ending(block);
+            let last = function.last_instruction(block);
             for instruction in function.instructions_of(block) {
-                let format = function.format(instruction);
-                let is_terminator = format.is_terminator();
+                let is_terminator =
+                    last == Some(instruction) && function.format(instruction).is_terminator();
                 self.flush_before(instruction);
                 let is_written = !is_terminator || ending != Ending::Dropped;
                 if is_written && self.writes_lines {
@@ -394,7 +428,7 @@ impl Emitter<'_> {
                 }
                 if is_written {
                     let turned = is_terminator && ending == Ending::Turned;
-                    self.instruction(block, instruction, format, turned);
+                    self.instruction(block, instruction, is_terminator, turned);
                 }
             }
             for edge in copies_at(block, Placement::AfterTerminator) {

@@ -26,7 +26,7 @@ use oriole_syntax::tree::Module;
 #[derive(Debug)]
 pub struct Translated {
     /// The function.
-    pub function: Function,
+    pub function: Box<Function>,
     /// Its names, resolved.
     pub scopes: Scopes,
     /// What was found on the way and is true of the function as it came.
@@ -82,7 +82,7 @@ pub fn into_ssa(
     let loops = renaming.place_parameters(mentions);
     renaming.rename();
     Ok(Translated {
-        function: renaming.builder.finish(),
+        function: renaming.builder.finish_renamed(),
         scopes,
         found: Some((flow, dominators, loops)),
     })

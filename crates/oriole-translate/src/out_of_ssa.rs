@@ -6,7 +6,7 @@
 //! mean another. A register or variable that is needed where its scope has ended, or where another one hides it, is hoisted: it
 //! gets a new name, declared at the function's start.
 
-use crate::assignment::{Assignment, assign};
+use crate::assignment::{Assignment, assign, homes};
 use crate::checker::check;
 use crate::copy_placement::Placement;
 use crate::emission::{Emission, Meanings, can_be_declared, emit};
@@ -84,7 +84,14 @@ pub fn out_of_ssa(
     let Translated {
         function, scopes, ..
     } = translated;
-    let mut assignment = assign(function, analyses);
+    let mut assignment = match function.is_as_renamed() {
+        true => homes(function),
+        false => assign(function, analyses),
+    };
+    debug_assert!(
+        !function.is_as_renamed() || assign(function, analyses).registers == assignment.registers,
+        "values that were only renamed stay where they are"
+    );
     let mut isolated = Vec::new();
     if !assignment.lost.is_empty() {
         isolated = isolate(function, analyses, &assignment.lost);
@@ -231,12 +238,12 @@ fn misread(
         wrong.variables.insert(variable);
     }
     // Mentions of one register must resolve to one register, and to one that no other register resolves to.
-    let registers = meanings.registers.iter();
-    let registers = registers.map(|&(_, register)| register.index() + 1);
+    let mentioned = meanings.registers(scopes);
+    let registers = mentioned.iter().map(|&(_, register)| register.index() + 1);
     let mut meaning: IndexVec<Register, Option<u32>> =
         IndexVec::from_elem(None, registers.max().unwrap_or(0));
     let mut owner: Vec<Option<Register>> = vec![None; found.registers.len()];
-    for &(node, register) in &meanings.registers {
+    for (node, register) in mentioned {
         let is_right = match found.references[node as usize] {
             Reference::Register(resolved) => {
                 *meaning[register].get_or_insert(resolved) == resolved

@@ -79,7 +79,7 @@ pub(crate) fn functions(
         true => waves(&outside, &order),
         false => vec![order],
     };
-    let mut outcomes: Vec<Outcome> = Vec::with_capacity(bodies.len());
+    let mut outcomes: Vec<Outcome> = Vec::new();
     while let Some(wave) = waves.pop() {
         let plan = Plan {
             globals: &globals,
@@ -107,7 +107,10 @@ pub(crate) fn functions(
         if !waves.is_empty() {
             add_callees(module, &globals, &outside, &mut done, &mut callees);
         }
-        outcomes.extend(done);
+        match outcomes.is_empty() {
+            true => outcomes = done,
+            false => outcomes.extend(done),
+        }
     }
     outcomes.sort_by_key(|outcome| outcome.index);
     finish(module, outcomes, errors)
@@ -133,7 +136,9 @@ fn all_of(
     if workers > 1 {
         order.sort_by_key(|&index| std::cmp::Reverse(statements(&bodies[index])));
     }
-    let largest = match observer.is_some() || fuel.is_limited() {
+    // Without phases there is no code to have at hand: what was just translated is written back while the cache has it.
+    let is_alone = observer.is_some() || fuel.is_limited() || plan.options.phases.is_empty();
+    let largest = match is_alone {
         true => 0,
         false => STATEMENTS_PER_BATCH,
     };
@@ -243,16 +248,13 @@ fn finish(
     mut errors: Vec<Diagnostic>,
 ) -> Result<Report, Vec<Diagnostic>> {
     let mut report = Report::default();
-    let mut kept = Vec::with_capacity(outcomes.len());
+    let is_wrong = !errors.is_empty() || outcomes.iter().any(Outcome::is_wrong);
     for outcome in outcomes {
         report.merge(outcome.report);
         errors.extend(outcome.errors);
-        kept.push((outcome.index, outcome.body, outcome.original));
-    }
-    for (index, body, original) in kept {
-        module.functions[index].body = match errors.is_empty() {
-            true => body,
-            false => original.or(body),
+        module.functions[outcome.index].body = match is_wrong {
+            true => outcome.original.or(outcome.body),
+            false => outcome.body,
         };
     }
     if errors.is_empty() {
@@ -345,7 +347,7 @@ fn add_callees(
         let translated =
             oriole_translate::into_ssa(tree, globals, outcome.index, &mut Formats::new());
         if let Ok(translated) = translated {
-            callees.add(id, translated.function);
+            callees.add(id, *translated.function);
         }
         outcome.body = tree.functions[outcome.index].body.take();
     }
@@ -366,7 +368,7 @@ struct Worker<'run, 'observer> {
 struct Work {
     index: usize,
     /// The function in SSA form, until it is written back or given up.
-    ssa: Option<Ssa>,
+    ssa: Option<Box<Ssa>>,
     /// What it cost as it came.
     was: Quality,
     /// How many instructions it had.
@@ -466,10 +468,10 @@ impl Worker<'_, '_> {
                 let mut analyses = Analyses::of(environment);
                 translated.hand_over(&mut analyses);
                 translated.function.exchange_formats(&mut self.formats);
-                work.ssa = Some(Ssa {
+                work.ssa = Some(Box::new(Ssa {
                     translated,
                     analyses,
-                });
+                }));
             }
             Err(found) => {
                 let (errors, notes): (Vec<_>, Vec<_>) = found
@@ -483,7 +485,7 @@ impl Worker<'_, '_> {
     }
 
     /// Gives a function up.
-    fn release(&mut self, mut ssa: Ssa) {
+    fn release(&mut self, mut ssa: Box<Ssa>) {
         let function = &mut ssa.translated.function;
         function.exchange_formats(&mut self.formats);
         self.formats = ssa.translated.function.into_formats();
@@ -616,7 +618,7 @@ impl Worker<'_, '_> {
                 environment,
                 callees: self.plan.callees,
             });
-            functions.extend(ssa.as_mut());
+            functions.extend(ssa.as_deref_mut());
         }
         let jobs = functions.into_iter().zip(&mut contexts);
         let mut jobs: Vec<Job<'_, '_>> = jobs
@@ -659,10 +661,12 @@ impl Worker<'_, '_> {
         let Ssa {
             translated,
             analyses,
-        } = &mut ssa;
+        } = &mut *ssa;
         let (module, globals) = (&mut *self.module, self.plan.globals);
         translated.function.exchange_formats(&mut self.formats);
-        let loops = analyses.get::<Loops>(&translated.function);
+        // What is as it came needs no copies.
+        let is_as_renamed = translated.function.is_as_renamed();
+        let loops = (!is_as_renamed).then(|| analyses.get::<Loops>(&translated.function));
         let clock = done.statistics.clock();
         let written =
             oriole_translate::out_of_ssa(module, globals, work.index, translated, analyses);
@@ -670,9 +674,17 @@ impl Worker<'_, '_> {
         match written {
             Ok(written) => {
                 done.statistics.add_time("out-of-ssa", clock);
-                done.quality.add_copies(&loops, &written.copies);
+                if let Some(loops) = loops {
+                    done.quality.add_copies(&loops, &written.copies);
+                }
                 done.copies = written.copies.iter().map(|copies| copies.count).sum();
-                done.original = Some(written.original);
+                let body = &mut module.functions[work.index].body;
+                if done.changes == 0 && body.as_ref() == Some(&written.original) {
+                    // Two bodies that are the same take twice the memory, which the next function can use instead.
+                    *body = Some(written.original);
+                } else {
+                    done.original = Some(written.original);
+                }
                 Some(done)
             }
             Err(error) => {

@@ -144,7 +144,7 @@ pub fn predict(module: &Module, bounds: LaunchShape) -> Option<Vec<Prediction>> 
         };
         let name = module.text(function.name).to_owned();
         let names = module.whole_text();
-        predictions.push(of_function(name, translated.function, own, &place, names));
+        predictions.push(of_function(name, *translated.function, own, &place, names));
     }
     Some(predictions)
 }

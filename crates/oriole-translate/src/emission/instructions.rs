@@ -9,26 +9,22 @@ use oriole_ir::{
 use oriole_isa::Terminator;
 use oriole_syntax::literal::Literal;
 use oriole_syntax::scopes::Reference;
-use oriole_syntax::tree::{self, Directive, OperandKind, Statement, Text};
+use oriole_syntax::tree::{self, Directive, Guard, OperandKind, Statement, Text};
 
 impl Emitter<'_> {
-    /// Writes an instruction; a branch that is turned has the opposite guard and leads where it would have fallen through.
+    /// Writes an instruction; a branch that is turned has the opposite guard and leads where it would have fallen through. What is
+    /// written as it was is not asked for its format, which is seldom in the cache by then.
     pub(super) fn instruction(
         &mut self,
         block: Block,
         instruction: Instruction,
-        format: &FormatData,
+        is_terminator: bool,
         turned: bool,
     ) {
         let function = self.function;
-        let guard = if turned {
-            format.guard.opposite()
-        } else {
-            format.guard
-        };
-        let table = match format.effects.terminator {
-            Terminator::IndirectBranch => self.new_table(block, instruction),
-            _ => None,
+        let table = match is_terminator {
+            true => self.table_of(block, instruction),
+            false => None,
         };
         let start = self.body.operands.len();
         let original = self.original;
@@ -38,65 +34,73 @@ impl Emitter<'_> {
                 _ => unreachable!("instructions come from instruction statements"),
             }
         });
-        let is_as_written = table.is_none()
-            && !turned
-            && source.is_some_and(|source| self.operands_as_written(instruction, format, source));
-        if !is_as_written {
-            self.operands_anew(block, instruction, format, turned, table, source);
-        }
-        let mnemonic = match source {
-            Some(source) => source.mnemonic,
-            None => self.module.add_text(format.mnemonic.text()),
+        let (mnemonic, guard) = match source {
+            Some(source)
+                if table.is_none() && !turned && self.operands_as_written(instruction, source) =>
+            {
+                (source.mnemonic, source.guard)
+            }
+            _ => {
+                let format = function.format(instruction);
+                self.operands_anew(block, instruction, format, turned, table, source);
+                let mnemonic = match source {
+                    Some(source) => source.mnemonic,
+                    None => self.module.add_text(format.mnemonic.text()),
+                };
+                let guard = match turned {
+                    true => format.guard.opposite(),
+                    false => format.guard,
+                };
+                (mnemonic, guard)
+            }
         };
         let nodes = start..self.body.operands.len();
         let written = tree::Instruction::new(mnemonic, guard, nodes);
         self.body.statements.push(Statement::Instruction(written));
     }
 
+    /// The new table of a terminator, if it needs one.
+    fn table_of(&mut self, block: Block, terminator: Instruction) -> Option<Text> {
+        match self.function.format(terminator).effects.terminator {
+            Terminator::IndirectBranch => self.new_table(block, terminator),
+            _ => None,
+        }
+    }
+
     /// Writes the operands of an instruction that is spelled as its statement, if all still say the same; whether they do.
+    #[inline]
     fn operands_as_written(
         &mut self,
         instruction: Instruction,
-        format: &FormatData,
         source: &tree::Instruction,
     ) -> bool {
         let nodes = source.nodes();
         let written = &self.original.operands[nodes.clone()];
-        let references = &self.scopes.references[nodes];
         if self.hoists
             || (self.many_scopes && !self.in_place)
-            || !self.is_as_written(instruction, format, written, references)
+            || !self.is_as_written(instruction, source)
         {
             return false;
         }
-        let start = self.body.operands.len() as u32;
-        self.body.operands.extend_from_slice(written);
         if self.many_scopes {
-            for (at, reference) in (start..).zip(references) {
-                if let Reference::Register(register) = *reference {
-                    self.meanings
-                        .registers
-                        .push((at, Register::from_u32(register)));
-                }
-            }
+            let start = self.body.operands.len() as u32;
+            self.meanings.copied(start, nodes);
         }
+        self.body.operands.extend_from_slice(written);
         true
     }
 
     /// Whether operands, guard included, surely are what their nodes and the meanings of their names say.
     #[inline(never)]
-    fn is_as_written(
-        &self,
-        instruction: Instruction,
-        format: &FormatData,
-        written: &[tree::Operand],
-        references: &[Reference],
-    ) -> bool {
+    fn is_as_written(&self, instruction: Instruction, source: &tree::Instruction) -> bool {
         let function = self.function;
+        let written = &self.original.operands[source.nodes()];
+        let references = &self.scopes.references[source.nodes()];
         let registers = &self.assignment.registers;
         let operands = function.operands(instruction);
         let mut results = function.results(instruction);
-        let guards = usize::from(format.is_guarded());
+        // What is spelled as its statement has the statement's guard.
+        let guards = usize::from(source.guard != Guard::None);
         // Behind the guard stands what the results are if it is false; that is not written.
         let kept = guards * results.len();
         let first_result = results.next().map_or(0, Value::index);
