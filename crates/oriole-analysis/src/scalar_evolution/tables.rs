@@ -331,6 +331,8 @@ pub(super) struct Tables {
     pub ranges: IndexVec<Expression, Option<(UnsignedRange, SignedRange)>>,
     /// 4: header → backedge-taken counts.
     pub backedge_taken: DenseMap<Block, BackedgeTaken>,
+    /// How many of the first blocks in reverse postorder head no loop whose count is not known.
+    pub counted: usize,
     /// 5: header and exiting block → count of the exit.
     pub exit_counts: DenseMap<(Block, Block), ExitCount>,
     /// 6: recurrences of parameters, and expressions folded with them.
@@ -473,7 +475,10 @@ impl Tables {
                 .get_mut(key.as_expression())
                 .is_some_and(|ranges| ranges.take().is_some()),
             KeyKind::Exit => self.exit_counts.erase(&key.as_exit()),
-            KeyKind::Count => self.backedge_taken.erase(&key.as_block()),
+            KeyKind::Count => {
+                self.counted = 0;
+                self.backedge_taken.erase(&key.as_block())
+            }
             KeyKind::Predicated => self.predicated.erase(&key.as_block()),
             KeyKind::EdgeFacts => self
                 .edge_facts
@@ -526,6 +531,7 @@ impl Tables {
             value_expressions,
             ranges,
             backedge_taken,
+            counted,
             exit_counts,
             recurrences,
             folded,
@@ -545,6 +551,7 @@ impl Tables {
         value_expressions.clear();
         ranges.clear();
         backedge_taken.clear();
+        *counted = 0;
         exit_counts.clear();
         recurrences.clear();
         folded.clear();

@@ -105,14 +105,10 @@ impl Query<'_> {
             return;
         }
         let position = self.state.shape.flow.position(header);
-        let before: Vec<Block> = self
-            .state
-            .shape
-            .headers()
-            .take_while(|&other| self.state.shape.flow.position(other) <= position)
-            .collect();
-        for other in before {
-            let is_known = self.state.tables.backedge_taken.contains_key(&other);
+        for place in self.state.tables.counted..=position {
+            let other = self.state.shape.flow.reverse_postorder()[place];
+            let is_known = self.state.shape.headed(other).is_none()
+                || self.state.tables.backedge_taken.contains_key(&other);
             if !is_known && !self.state.counting.contains(&other) {
                 self.state.counting.push(other);
                 let count = self.count(other);
@@ -120,6 +116,11 @@ impl Query<'_> {
                 self.state.tables.backedge_taken.insert(other, count);
                 self.state.tables.filled();
             }
+        }
+        // All of them are, unless this was asked for to count one of them.
+        if self.state.counting.is_empty() {
+            let counted = &mut self.state.tables.counted;
+            *counted = (position + 1).max(*counted);
         }
     }
 

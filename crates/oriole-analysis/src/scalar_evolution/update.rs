@@ -69,6 +69,7 @@ pub(super) fn update(
         }
         touch_reached(state, function, &shape, &regrouped, &mut touched);
         state.shape = shape;
+        state.tables.counted = 0;
     }
     state.tables.forget(touched, Depth::All);
     state.tables.prune();
