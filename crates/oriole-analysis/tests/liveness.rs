@@ -3,13 +3,14 @@
 use oriole_analysis::Analyses;
 use oriole_analysis::launch::Resources;
 use oriole_analysis::liveness::{
-    Access, AccessKind, LiveIntervals, LiveSets, Liveness, Method, Moment, Pressure, Program,
-    RegisterFile, Registers, Segment, SlotIndexes, ValueKind, Values, slow, verify,
+    Access, AccessKind, LiveIntervals, LiveSets, Liveness, Method, Moment, Place, Pressure,
+    Program, RegisterFile, Registers, Segment, SlotIndexes, ValueKind, ValueLiveness, Values, slow,
+    verify,
 };
 use oriole_analysis::register_model::features::Summary;
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_ir::graph::Adjacency;
-use oriole_ir::{Formats, FunctionId, Journal};
+use oriole_ir::{Formats, Function, FunctionId, Journal, text};
 use oriole_syntax::scopes::{Globals, resolve};
 use oriole_syntax::tree::Module;
 use oriole_translate::{into_ssa, module_of};
@@ -47,6 +48,50 @@ fn check(program: &impl Program, what: &str) {
     }
 }
 
+/// Holds what is quickly found of a function's values against their intervals, of large functions for a sample of instructions.
+fn check_quick_way(function: &Function, what: &str) {
+    let Some(quick) = ValueLiveness::of(function) else {
+        return;
+    };
+    let program = Values::of(function);
+    let intervals = LiveIntervals::of(&program);
+    let pressure = Pressure::of(&program, &intervals);
+    assert_eq!(
+        quick.along(),
+        pressure.along(RegisterFile::Data),
+        "{what}: pressure"
+    );
+    let count = program.instruction_count() as u32;
+    let step = (count as usize / 64).max(1);
+    for number in 0..count {
+        let instruction = program.instruction(number);
+        assert_eq!(quick.number(instruction), Some(number), "{what}");
+        for value in function.results(instruction) {
+            let segments = intervals.segments(value.as_u32());
+            let end = segments
+                .last()
+                .and_then(|last| intervals.slots().place(last.end));
+            let last = match end {
+                Some(Place::Instruction(last)) => Some(last),
+                _ => None,
+            };
+            assert_eq!(
+                quick.last_instruction(value, number),
+                last,
+                "{what}: {value}"
+            );
+            for late in (number + 1..count).step_by(step) {
+                let slot = intervals.slots().slot(late, Moment::EarlyClobber);
+                assert_eq!(
+                    quick.is_live_before(value, late),
+                    intervals.is_live_at(value.as_u32(), slot),
+                    "{what}: {value} at {late}"
+                );
+            }
+        }
+    }
+}
+
 fn check_module(module: &Module, what: &str) -> usize {
     let (globals, _) = Globals::of(module);
     let mut formats = Formats::new();
@@ -62,6 +107,7 @@ fn check_module(module: &Module, what: &str) -> usize {
             &Values::of(&translated.function),
             &format!("{what} (values)"),
         );
+        check_quick_way(&translated.function, &what);
         formats = translated.function.into_formats();
         checked += 1;
     }
@@ -748,4 +794,36 @@ fn deep_nests_agree_with_the_slow_twin() {
         .filter(|value| value.kind == ValueKind::Phi)
         .count();
     assert_eq!(joins, DEPTH as usize);
+}
+
+#[test]
+fn the_quick_way_says_what_intervals_say_of_a_loop() {
+    let source = "
+        func f {
+        block0():
+            v0:b64 = mov.u64 #0, 64
+            v1:b32 = ld.global.u32 #0, [v0]
+            v2:b32 = ld.global.u32 #0, [v0+4]
+            v3:b32 = add.u32 #0, v1, v1
+            v4:pred = setp.eq.u32 #0, v1, v2
+            bra ->0 if v4
+            -> block2(v3, v1), block1() next
+        block1():
+            v5:f64 = ld.global.f64 #0, [v0+8]
+            st.global.f64 [v0], v5
+            v6:b32 = add.u32 #0, v2, 1
+            -> block2(v6, v6) next
+        block2(v7:b32, v8:b32):
+            v9:b32 = add.u32 #0, v7, 1
+            v10:pred = setp.lt.u32 #0, v9, v2
+            bra ->0 if v10
+            -> block2(v9, v9), block3() next
+        block3():
+            st.global.u32 [v0], v9
+            v11:b32 = add.u32 #0, v9, v3
+            ret
+        }";
+    let functions = text::read(source).unwrap_or_else(|errors| panic!("{errors:?}"));
+    assert!(ValueLiveness::of(&functions[0]).is_some());
+    check_quick_way(&functions[0], "a loop");
 }
