@@ -19,12 +19,10 @@ pub fn print(module: &Module) -> String {
 /// Likewise, given how many threads there are.
 fn print_by(module: &Module, threads: impl FnOnce() -> usize) -> String {
     let room = module.source().len() + module.source().len() / 8;
-    let whole = 0..module.top.statements.len();
-    let printer = match room / LEAST_PART {
-        // A file without so many bytes does not have so many statements.
-        0..=1 => Printer::of(module, whole, room),
+    let parts = parts(module, threads);
+    let printer = match &parts[..] {
+        [whole] => Printer::of(module, whole.clone(), room),
         _ => {
-            let parts = parts(module, threads());
             let room_of = |part: &Range<usize>| match part.start {
                 // The first part takes the others in.
                 0 => room,
@@ -46,7 +44,7 @@ fn print_by(module: &Module, threads: impl FnOnce() -> usize) -> String {
 }
 
 /// The top level in parts of about as many statements, functions' own included; all but the first begin with a function.
-fn parts(module: &Module, threads: usize) -> Vec<Range<usize>> {
+fn parts(module: &Module, threads: impl FnOnce() -> usize) -> Vec<Range<usize>> {
     let statements_of = |statement: &Statement| match *statement {
         Statement::Function(index) => {
             let body = &module.functions[index as usize].body;
@@ -56,7 +54,11 @@ fn parts(module: &Module, threads: usize) -> Vec<Range<usize>> {
     };
     let top = &module.top.statements;
     let count = top.iter().map(statements_of).sum::<usize>();
-    let most = (count / LEAST_PART).clamp(1, threads);
+    let most = match count / LEAST_PART {
+        // To ask how many threads there are starts them.
+        0..=1 => 1,
+        most => most.min(threads()),
+    };
     let mut parts = Vec::with_capacity(most);
     let (mut start, mut passed) = (0, 0);
     for (index, statement) in top.iter().enumerate() {
@@ -419,10 +421,10 @@ mod tests {
         let (module, errors) = crate::parse("k.ptx", text);
         assert!(errors.is_empty());
         let alone = print_by(&module, || 1);
-        assert_eq!(parts(&module, 1).len(), 1);
+        assert_eq!(parts(&module, || 1).len(), 1);
         assert_eq!(alone.matches("// behind").count(), 50);
         for threads in [2, 3, 5] {
-            assert_eq!(parts(&module, threads).len(), threads);
+            assert_eq!(parts(&module, || threads).len(), threads);
             assert_eq!(print_by(&module, || threads), alone);
         }
     }

@@ -5,6 +5,8 @@
 //! to the module's and the bodies are put in their places, in the order of the file. So what is written depends neither on the
 //! number of workers nor on which of them did what.
 
+mod workers;
+
 use crate::cost::{Quality, instructions};
 use crate::{
     Diagnostic, Fuel, Function, FunctionReport, Keep, Module, Observer, Options, Phase, Report,
@@ -16,18 +18,10 @@ use oriole_ir::{self as ir, Environment, Formats, FunctionId, FunctionKind, Link
 use oriole_isa::cost::CostModel;
 use oriole_opt::{Callees, Job};
 use oriole_syntax::scopes::Globals;
-use oriole_syntax::tree::{Body, MovedText};
+use oriole_syntax::tree::Body;
 use oriole_translate::Translated;
-use rayon::prelude::*;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-
-/// Statements for which it pays to start another worker.
-const STATEMENTS_PER_WORKER: usize = if cfg!(test) { 100 } else { 4_000 };
-
-/// Statements of functions that go through the phases together ([`oriole_opt::run_batch`]). More of them would not fit the cache that
-/// holds both the functions and the passes.
-const STATEMENTS_PER_BATCH: usize = 2_000;
+use std::sync::Arc;
+use workers::all_of;
 
 /// Bodies taken out of the functions of a module. Prototypes have none, and there may be many of them.
 type Bodies = Vec<Option<Box<Body>>>;
@@ -116,64 +110,6 @@ pub(crate) fn functions(
     finish(module, outcomes, errors)
 }
 
-/// Optimizes functions that do not need each other's results.
-fn all_of(
-    module: &mut Module,
-    plan: &Plan<'_>,
-    mut bodies: Bodies,
-    mut order: Vec<usize>,
-    observer: Option<&mut Observer<'_>>,
-    fuel: &mut Fuel,
-) -> Vec<Outcome> {
-    let statements =
-        |body: &Option<Box<Body>>| body.as_ref().map_or(0, |body| body.statements.len());
-    let work = bodies.iter().map(statements).sum::<usize>() / STATEMENTS_PER_WORKER;
-    let is_parallel = observer.is_none() && !fuel.is_limited() && order.len() > 1 && work > 1;
-    let workers = match is_parallel {
-        true => rayon::current_num_threads().min(order.len()).min(work),
-        false => 1,
-    };
-    if workers > 1 {
-        order.sort_by_key(|&index| std::cmp::Reverse(statements(&bodies[index])));
-    }
-    // Without phases there is no code to have at hand: what was just translated is written back while the cache has it.
-    let is_alone = observer.is_some() || fuel.is_limited() || plan.options.phases.is_empty();
-    let largest = match is_alone {
-        true => 0,
-        false => STATEMENTS_PER_BATCH,
-    };
-    let batches = batches(&order, largest, |index| statements(&bodies[index]));
-    if workers > 1 {
-        return in_parallel(module, plan, bodies, &batches, workers);
-    }
-    let mut worker = Worker::new(module, plan, observer, fuel.clone());
-    let mut outcomes = Vec::with_capacity(order.len());
-    for batch in batches {
-        let batch = batch.iter().map(|&index| (index, bodies[index].take()));
-        outcomes.extend(worker.functions(batch));
-    }
-    *fuel = worker.fuel;
-    outcomes
-}
-
-/// Functions in groups that have so many statements together at most, or are one function.
-fn batches(order: &[usize], largest: usize, statements: impl Fn(usize) -> usize) -> Vec<&[usize]> {
-    let mut batches = Vec::new();
-    let mut rest = order;
-    while !rest.is_empty() {
-        let mut together = 0;
-        let fits = |&&index: &&usize| {
-            together += statements(index);
-            together <= largest
-        };
-        let count = rest.iter().take_while(fits).count().max(1);
-        let (batch, others) = rest.split_at(count);
-        batches.push(batch);
-        rest = others;
-    }
-    batches
-}
-
 /// How many calls deep functions are told apart: those further up see what was made of those below.
 const MOST_WAVES: usize = 16;
 
@@ -194,51 +130,6 @@ fn waves(module: &ir::Module, order: &[usize]) -> Vec<Vec<usize>> {
     }
     waves.retain(|wave| !wave.is_empty());
     waves
-}
-
-/// Optimizes functions by several workers; the largest come first, so that none is left with one at the end.
-fn in_parallel(
-    module: &mut Module,
-    plan: &Plan<'_>,
-    bodies: Bodies,
-    batches: &[&[usize]],
-    workers: usize,
-) -> Vec<Outcome> {
-    let bodies: Vec<Mutex<Option<Box<Body>>>> = bodies.into_iter().map(Mutex::new).collect();
-    let next = AtomicUsize::new(0);
-    let length = module.whole_text().len();
-    let skeleton = &*module;
-    let work = |_| {
-        let mut own = skeleton.clone();
-        let mut worker = Worker::new(&mut own, plan, None, plan.options.fuel.clone());
-        let mut outcomes = Vec::new();
-        while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-            outcomes.extend(worker.functions(batch.iter().map(|&index| {
-                let body = bodies[index].lock().ok().and_then(|mut body| body.take());
-                (index, body)
-            })));
-        }
-        (own, outcomes)
-    };
-    let done: Vec<(Module, Vec<Outcome>)> = (0..workers).into_par_iter().map(work).collect();
-    let moved: Vec<MovedText> = done
-        .iter()
-        .map(|(own, _)| module.append_text_of(own, length))
-        .collect();
-    let place = |((own, mut outcomes), moved): ((Module, Vec<Outcome>), MovedText)| {
-        drop(own);
-        for body in outcomes
-            .iter_mut()
-            .filter_map(|outcome| outcome.body.as_mut())
-        {
-            body.move_text(moved);
-        }
-        outcomes
-    };
-    let placed: Vec<Vec<Outcome>> = done.into_par_iter().zip(moved).map(place).collect();
-    let mut all: Vec<Outcome> = placed.into_iter().flatten().collect();
-    all.sort_by_key(|outcome| outcome.index);
-    all
 }
 
 /// Puts the functions in their places, as they were if something is wrong with one of them.
