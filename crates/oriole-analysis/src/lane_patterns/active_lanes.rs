@@ -183,11 +183,9 @@ impl LanePatterns<'_> {
     /// Whether the only way into a block, but for back edges, is one from what immediately dominates it: only some of the lanes may take
     /// another.
     pub(super) fn is_only_way(&self, above: Block, block: Block) -> bool {
-        let edges = self.function.edges(above);
-        let ways = edges.iter().filter(|edge| edge.target == block).count();
         let is_back = |from: &Block| self.dominators.dominates(block, *from);
         let forward = self.flow.predecessors(block).filter(|from| !is_back(from));
-        ways == 1 && forward.count() == 1
+        forward.eq([above])
     }
 
     /// What is known of the guard of an instruction, with its negation.

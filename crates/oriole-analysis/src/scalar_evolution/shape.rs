@@ -42,10 +42,7 @@ impl Shape {
         for this in loops.iter() {
             loop_of_header[loops.header(this)] = PackedOption::some(this);
         }
-        let mut dominating_edges = IndexVec::from_elem(None, count);
-        for &block in flow.reverse_postorder() {
-            dominating_edges[block] = dominating_edge(&flow, &dominators, block);
-        }
+        let dominating_edges = dominating_edges(function, &flow, &dominators);
         let mut exits = IndexVec::from_elem(Vec::new(), loops.iter().count());
         for &from in flow.reverse_postorder() {
             let targets = function.edges(from).iter().map(|edge| Some(edge.target));
@@ -222,20 +219,30 @@ impl Shape {
     }
 }
 
-/// The only edge from the immediate dominator that leads to a block, if all other edges to it come from behind it.
-fn dominating_edge(flow: &ControlFlow, dominators: &Dominators, block: Block) -> Option<u32> {
-    let above = dominators.immediate(block)?;
-    let mut from_above = 0;
-    for from in flow.predecessors(block) {
-        if from == above {
-            from_above += 1;
-        } else if flow.is_reachable(from) && !dominators.dominates(block, from) {
-            return None;
+/// Of each block the only edge from the immediate dominator that leads to it, if all other edges to it come from behind it.
+fn dominating_edges(
+    function: &Function,
+    flow: &ControlFlow,
+    dominators: &Dominators,
+) -> IndexVec<Block, Option<u32>> {
+    let mut edges = IndexVec::from_elem(None, function.blocks().len());
+    for &above in flow.reverse_postorder() {
+        for (position, block) in flow.successors(above).enumerate() {
+            if dominators.immediate(block) == Some(above) {
+                edges[block] = Some(position as u32);
+            }
         }
     }
-    if from_above != 1 {
-        return None;
+    for &block in flow.reverse_postorder() {
+        let Some(above) = dominators.immediate(block) else {
+            continue;
+        };
+        let is_behind = |from| !flow.is_reachable(from) || dominators.dominates(block, from);
+        let before = flow.predecessors(block).filter(|&from| !is_behind(from));
+        // Once per edge.
+        if !before.eq([above]) {
+            edges[block] = None;
+        }
     }
-    let position = flow.successors(above).position(|to| to == block)?;
-    Some(position as u32)
+    edges
 }
