@@ -36,6 +36,7 @@ pub const GROWTH_SHAPES: &[GrowthShape] = &[
     shape("many-parameters", many_parameters),
     shape("colliding-names", colliding_names),
     shape("array-elements", array_elements),
+    shape("wide-switch", wide_switch),
 ];
 
 const fn shape(name: &'static str, make: fn(usize) -> String) -> GrowthShape {
@@ -386,6 +387,22 @@ fn array_elements(statements: usize) -> String {
             index * 7 % count + 1
         );
     }
+    kernel(2, &body)
+}
+
+/// One indirect branch to all other blocks.
+fn wide_switch(statements: usize) -> String {
+    let count = statements / 3;
+    let labels: Vec<String> = (0..count).map(|index| format!("L{index}")).collect();
+    let mut body = format!("targets: .branchtargets {};\n", labels.join(", "));
+    body += "brx.idx %r0, targets;\n";
+    for label in labels {
+        let _ = writeln!(
+            body,
+            "{label}:\nadd.u32 %r1, %r0, 1;\nst.global.u32 [%rd1], %r1;\nbra END;"
+        );
+    }
+    body += "END:\n";
     kernel(2, &body)
 }
 

@@ -1,5 +1,5 @@
-//! How the time of `oriole check`, `opt -O3`, `opt -O3 --verify` and `pressure` grows with the size of their input, on shapes that punish anything
-//! worse than linear.
+//! How the time of `oriole check`, `opt -O3`, `opt -O3 --verify`, `pressure`, `scev` and `analyze` grows with the size of their input, on shapes
+//! that punish anything worse than linear.
 //!
 //!     cargo build --profile dist -p oriole-cli
 //!     cargo run --profile dist -p oriole-bench --bin oriole-bench-growth -- [--oriole PATH] [--from N] [--to N] [--rounds N]
@@ -27,6 +27,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("--verify", &["opt", "-O3", "--verify", "-o", "/dev/null"]),
     ("pressure", &["pressure", "--json"]),
     ("scev", &["scev", "--json"]),
+    ("analyze", &["analyze", "--json"]),
 ];
 
 struct Options {
