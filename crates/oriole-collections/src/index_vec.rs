@@ -143,7 +143,12 @@ impl<K: Entity, V> IndexVec<K, V> {
 
     /// Makes room for `additional` more items.
     pub fn reserve(&mut self, additional: usize) {
-        self.items.reserve(additional);
+        if self.items.is_empty() && self.items.capacity() < additional {
+            // To grow what is there would move all of it, though there is nothing in it.
+            self.items = Vec::with_capacity(additional);
+        } else {
+            self.items.reserve(additional);
+        }
     }
 
     /// Makes room for `additional` more items, and no more.
