@@ -211,9 +211,9 @@ impl Entering<'_> {
     fn instruction(&mut self, formats: &mut Formats, source: u32, instruction: &tree::Instruction) {
         let (module, scopes) = (self.module, self.scopes);
         let guarded = instruction.guard != Guard::None;
-        let nodes = self.body.operands(instruction);
-        let first_node = instruction.nodes().end - nodes.len();
-        let references = &scopes.references[first_node..first_node + nodes.len()];
+        let own = instruction.nodes().start + usize::from(guarded)..instruction.nodes().end;
+        let nodes = &self.body.operands[own.clone()];
+        let references = &scopes.references[own];
         let format = if scopes.has_dotted_registers {
             let shape = self.shape(nodes, references);
             let mnemonic = module.text(instruction.mnemonic);
@@ -361,7 +361,8 @@ impl Entering<'_> {
         Operand::Register(register)
     }
 
-    /// The operand for a leaf that is no register.
+    /// The operand for a leaf that is no register. Apart, so that the way of registers keeps what it needs in the processor's.
+    #[inline(never)]
     fn other_leaf(&mut self, node: &tree::Operand, reference: Reference) -> Operand {
         match node.kind {
             OperandKind::Sink => return Operand::Sink,
