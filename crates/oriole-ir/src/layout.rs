@@ -4,7 +4,7 @@
 //! instructions.
 
 use crate::entities::{Block, Instruction};
-use oriole_collections::{IndexVec, PackedOption};
+use oriole_collections::{Entity, IndexVec, PackedOption};
 
 #[derive(Clone, Copy, Debug, Default)]
 struct InstructionNode {
@@ -125,6 +125,30 @@ impl Layout {
         }
     }
 
+    /// Puts all instructions that were never anywhere, up to one, into a block that has none.
+    pub fn append_up_to(&mut self, block: Block, end: Instruction) {
+        let (first, end) = (self.instructions.len(), end.index());
+        if first >= end {
+            return;
+        }
+        let at = |index: usize| PackedOption::some(Instruction::from_fitting_index(index));
+        let node = |previous, next| InstructionNode {
+            previous,
+            next,
+            block: PackedOption::some(block),
+        };
+        self.instructions
+            .push(node(PackedOption::none(), at(first + 1)));
+        let others = (first + 1..end).map(|index| node(at(index - 1), at(index + 1)));
+        self.instructions.extend(others);
+        let last = Instruction::from_index(end - 1);
+        self.instructions[last].next = PackedOption::none();
+        self.blocks[block] = BlockNode {
+            first: at(first),
+            last: PackedOption::some(last),
+        };
+    }
+
     pub fn insert_before(&mut self, instruction: Instruction, before: Instruction) {
         self.instructions
             .ensure(instruction, InstructionNode::default());
@@ -175,6 +199,24 @@ mod tests {
         std::iter::successors(layout.first(block), |&at| layout.next(at))
             .map(Instruction::index)
             .collect()
+    }
+
+    #[test]
+    fn runs_of_instructions_are_chained() {
+        let mut layout = Layout::default();
+        let [empty, one, several] = [0, 1, 2].map(Block::from_index);
+        for (block, end) in [(empty, 0), (one, 1), (several, 4)] {
+            layout.append_block(block);
+            layout.append_up_to(block, Instruction::from_index(end));
+        }
+        assert_eq!(layout.first(empty), None);
+        assert_eq!(listed(&layout, one), [0]);
+        assert_eq!(listed(&layout, several), [1, 2, 3]);
+        let last = Instruction::from_index(3);
+        assert_eq!(layout.last(several), Some(last));
+        assert_eq!(layout.block_of(last), Some(several));
+        assert_eq!(layout.previous(last), Some(Instruction::from_index(2)));
+        assert_eq!(layout.previous(Instruction::from_index(1)), None);
     }
 
     #[test]

@@ -142,12 +142,12 @@ impl Entering<'_> {
             match *statement {
                 Statement::Label(_) => {
                     if let Some(label) = self.boundaries.label() {
-                        self.builder.add_block(Some(label));
+                        self.start_block(Some(label));
                     }
                 }
                 Statement::Instruction(instruction) => {
                     if self.boundaries.instruction() {
-                        self.builder.add_block(None);
+                        self.start_block(None);
                     }
                     self.instruction(formats, index as u32, &instruction);
                 }
@@ -155,7 +155,13 @@ impl Entering<'_> {
                 _ => {}
             }
         }
+        self.builder.close_block();
         self.connect();
+    }
+
+    fn start_block(&mut self, label: Option<u32>) {
+        self.builder.close_block();
+        self.builder.add_block(label);
     }
 
     /// Notes what `.loc` and `.pragma "nounroll"` say.
@@ -243,8 +249,7 @@ impl Entering<'_> {
             self.builder.push_operand(operand);
         }
         self.define();
-        let block = self.boundaries.block();
-        self.builder.append_pushed(block, format, source);
+        self.builder.push_instruction(format, source);
         let terminator = data.effects.terminator;
         let has_labels = self.boundaries.has_labels();
         let is_branch = matches!(terminator, Terminator::Branch | Terminator::IndirectBranch);
