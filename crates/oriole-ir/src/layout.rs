@@ -149,6 +149,28 @@ impl Layout {
         };
     }
 
+    /// Moves all instructions of `other` behind those of `block`.
+    pub fn append_all_of(&mut self, block: Block, other: Block) {
+        debug_assert_ne!(block, other);
+        let moved = std::mem::take(&mut self.blocks[other]);
+        let Some(first) = moved.first.expand() else {
+            return;
+        };
+        let mut at = Some(first);
+        while let Some(instruction) = at {
+            let node = &mut self.instructions[instruction];
+            node.block = PackedOption::some(block);
+            at = node.next.expand();
+        }
+        let ends = &mut self.blocks[block];
+        let last = std::mem::replace(&mut ends.last, moved.last);
+        match last.expand() {
+            Some(last) => self.instructions[last].next = PackedOption::some(first),
+            None => ends.first = PackedOption::some(first),
+        }
+        self.instructions[first].previous = last;
+    }
+
     pub fn insert_before(&mut self, instruction: Instruction, before: Instruction) {
         self.instructions
             .ensure(instruction, InstructionNode::default());
@@ -217,6 +239,31 @@ mod tests {
         assert_eq!(layout.block_of(last), Some(several));
         assert_eq!(layout.previous(last), Some(Instruction::from_index(2)));
         assert_eq!(layout.previous(Instruction::from_index(1)), None);
+    }
+
+    #[test]
+    fn all_of_a_block_is_moved_behind_another() {
+        let mut layout = Layout::default();
+        let [empty, one, other] = [0, 1, 2].map(Block::from_index);
+        for (block, end) in [(empty, 0), (one, 2), (other, 4)] {
+            layout.append_block(block);
+            layout.append_up_to(block, Instruction::from_index(end));
+        }
+        layout.append_all_of(one, other);
+        assert_eq!(listed(&layout, one), [0, 1, 2, 3]);
+        layout.append_all_of(one, other);
+        layout.append_all_of(empty, one);
+        assert_eq!(listed(&layout, empty), [0, 1, 2, 3]);
+        for block in [one, other] {
+            assert_eq!((layout.first(block), layout.last(block)), (None, None));
+        }
+        let backwards = std::iter::successors(layout.last(empty), |&at| layout.previous(at));
+        assert_eq!(
+            backwards.map(Instruction::index).collect::<Vec<_>>(),
+            [3, 2, 1, 0]
+        );
+        let blocks = (0..4).map(|index| layout.block_of(Instruction::from_index(index)));
+        assert!(blocks.into_iter().all(|block| block == Some(empty)));
     }
 
     #[test]
