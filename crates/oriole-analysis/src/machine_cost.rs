@@ -27,7 +27,7 @@ pub fn function_cost(function: &Function, loops: &Loops, model: CostModel) -> u6
         let instructions = function.instructions_of(block);
         let costs = instructions.map(|each| match is_guarded_sum(function, each) {
             true => COPY,
-            false => model.cost(&function.format(each).mnemonic),
+            false => model.cost_of(function.format(each).cost_class),
         });
         let branch = MACHINE_INSTRUCTION * u64::from(needs_branch);
         (costs.sum::<u64>() + branch).saturating_mul(frequency(loops, block))

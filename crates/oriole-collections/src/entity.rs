@@ -11,6 +11,8 @@ pub trait Entity: Copy + Eq + Ord + core::hash::Hash + fmt::Debug {
     const PREFIX: &'static str;
     /// The entity with this index; panics when the index does not fit.
     fn from_index(index: usize) -> Self;
+    /// The entity with this index, which somebody has seen to fit; another one if it does not.
+    fn from_fitting_index(index: usize) -> Self;
     /// The index.
     fn index(self) -> usize;
     /// The one value that no entity has; stands for "none" in a [`PackedOption`].
@@ -76,6 +78,11 @@ macro_rules! entity {
             #[inline]
             fn from_index(index: usize) -> Self {
                 $name::from_index(index)
+            }
+            #[inline]
+            fn from_fitting_index(index: usize) -> Self {
+                debug_assert!(index < u32::MAX as usize, "entity index out of range");
+                Self(index as u32)
             }
             #[inline]
             fn index(self) -> usize {

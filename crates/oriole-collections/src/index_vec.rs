@@ -143,7 +143,12 @@ impl<K: Entity, V> IndexVec<K, V> {
 
     /// Makes room for `additional` more items.
     pub fn reserve(&mut self, additional: usize) {
-        self.items.reserve(additional);
+        if self.items.is_empty() && self.items.capacity() < additional {
+            // To grow what is there would move all of it, though there is nothing in it.
+            self.items = Vec::with_capacity(additional);
+        } else {
+            self.items.reserve(additional);
+        }
     }
 
     /// Makes room for `additional` more items, and no more.
@@ -151,9 +156,18 @@ impl<K: Entity, V> IndexVec<K, V> {
         self.items.reserve_exact(additional);
     }
 
+    /// Sees that there is an entity for each item, once for all of them.
+    #[inline]
+    #[track_caller]
+    fn check_length(&self) {
+        let most = u32::MAX as usize;
+        assert!(self.items.len() <= most, "entity index out of range");
+    }
+
     /// Every entity in order.
     #[inline]
     pub fn keys(&self) -> Keys<K> {
+        self.check_length();
         Keys {
             next: 0,
             end: self.items.len(),
@@ -178,10 +192,11 @@ impl<K: Entity, V> IndexVec<K, V> {
     pub fn iter(
         &self,
     ) -> impl DoubleEndedIterator<Item = (K, &V)> + ExactSizeIterator + Clone + use<'_, K, V> {
+        self.check_length();
         self.items
             .iter()
             .enumerate()
-            .map(|(index, item)| (K::from_index(index), item))
+            .map(|(index, item)| (K::from_fitting_index(index), item))
     }
 
     /// Every entity with its item, in order.
@@ -189,10 +204,11 @@ impl<K: Entity, V> IndexVec<K, V> {
     pub fn iter_mut(
         &mut self,
     ) -> impl DoubleEndedIterator<Item = (K, &mut V)> + ExactSizeIterator + use<'_, K, V> {
+        self.check_length();
         self.items
             .iter_mut()
             .enumerate()
-            .map(|(index, item)| (K::from_index(index), item))
+            .map(|(index, item)| (K::from_fitting_index(index), item))
     }
 
     /// The items as a slice.
@@ -228,7 +244,7 @@ impl<K: Entity> Iterator for Keys<K> {
     fn next(&mut self) -> Option<K> {
         (self.next < self.end).then(|| {
             self.next += 1;
-            K::from_index(self.next - 1)
+            K::from_fitting_index(self.next - 1)
         })
     }
 
@@ -242,7 +258,7 @@ impl<K: Entity> DoubleEndedIterator for Keys<K> {
     fn next_back(&mut self) -> Option<K> {
         (self.next < self.end).then(|| {
             self.end -= 1;
-            K::from_index(self.end)
+            K::from_fitting_index(self.end)
         })
     }
 }

@@ -348,6 +348,17 @@ fn in_large_pages(block: *mut u8, length: usize) -> *mut u8 {
     block
 }
 
+/// What is in no class. The common way ends with this, so that it need not save registers for it.
+///
+/// # Safety
+/// As for [`GlobalAlloc::alloc`].
+#[cold]
+#[inline(never)]
+unsafe fn alloc_large(layout: Layout) -> *mut u8 {
+    // SAFETY: the caller's.
+    in_large_pages(unsafe { System.alloc(layout) }, layout.size())
+}
+
 /// The allocator; see the module.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Recycling;
@@ -360,7 +371,7 @@ unsafe impl GlobalAlloc for Recycling {
         match class_for(layout) {
             Some(class) => KEPT.with(|kept| kept.take(class)),
             // SAFETY: the caller's.
-            None => in_large_pages(unsafe { System.alloc(layout) }, layout.size()),
+            None => unsafe { alloc_large(layout) },
         }
     }
 

@@ -212,7 +212,9 @@ impl FunctionBuilder {
         statement: u32,
     ) -> Instruction {
         self.function.operands.extend_from_slice(operands);
-        self.append_pushed(block, format, statement)
+        let instruction = self.push_instruction(format, statement);
+        self.function.layout.append(block, instruction);
+        instruction
     }
 
     /// Adds an operand of the instruction that comes next.
@@ -221,22 +223,30 @@ impl FunctionBuilder {
         self.function.operands.push(operand);
     }
 
-    /// Appends an instruction over the operands pushed since the last one, without results yet.
+    /// Adds an instruction over the operands pushed since the last one, without results yet. It is in no block until
+    /// [`FunctionBuilder::close_block`] says so.
     #[inline]
-    pub fn append_pushed(&mut self, block: Block, format: Format, statement: u32) -> Instruction {
+    pub fn push_instruction(&mut self, format: Format, statement: u32) -> Instruction {
         let function = &mut *self.function;
         let end = function.operands.len() as u32;
         let first_operand = std::mem::replace(&mut self.operands_end, end);
         function.origins.push(Origin(statement));
-        let instruction = function.instructions.push(InstructionData {
+        function.instructions.push(InstructionData {
             format,
             first_operand,
             first_result: PackedOption::none(),
             operand_count: (end - first_operand) as u16,
             result_count: 0,
-        });
-        function.layout.append(block, instruction);
-        instruction
+        })
+    }
+
+    /// Puts the instructions that were pushed since this was last called into the last block, which has no others.
+    pub fn close_block(&mut self) {
+        let function = &mut *self.function;
+        if let Some(&block) = function.layout.order().last() {
+            let end = function.instructions.next_key();
+            function.layout.append_up_to(block, end);
+        }
     }
 
     /// An instruction and what it refers to, to rename it.

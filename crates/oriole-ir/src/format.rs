@@ -9,6 +9,7 @@ use crate::access::AccessShape;
 use crate::arithmetic::Node;
 use crate::operand::Member;
 use oriole_collections::SmallVec;
+use oriole_isa::cost::CostClass;
 use oriole_isa::{Effects, Flag, Mnemonic, MulMode, Opcode, Role, ScalarType, Space};
 use oriole_syntax::tree::{Guard, Operand, OperandKind, Prefix};
 
@@ -340,6 +341,8 @@ pub struct FormatData {
     commutes: bool,
     /// How bits of operands tell bits of the result.
     bit_transfer: BitTransfer,
+    /// What decides what it costs.
+    pub cost_class: CostClass,
     /// The decoded mnemonic.
     pub mnemonic: Mnemonic,
     /// How many top-level operands there are.
@@ -423,6 +426,7 @@ impl FormatData {
             simple,
             reads_values,
             bit_transfer: BitTransfer::of(&mnemonic, reads_values, &types),
+            cost_class: CostClass::of(&mnemonic),
             arithmetic: match simple {
                 true => Node::of(&mnemonic, tops.len()),
                 false => None,

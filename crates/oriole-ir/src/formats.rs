@@ -252,7 +252,8 @@ impl Formats {
         ((u64::from(hash) * self.slots.len() as u64) >> 32) as usize
     }
 
-    /// The format with this mnemonic and key; if the key is not the whole shape, `is_same` says whether a format has that.
+    /// The format with this mnemonic and key; if the key is not the whole shape, `is_same` says whether a format has that. Nearly all
+    /// are where they are looked for first.
     #[inline(always)]
     fn find(
         &self,
@@ -260,9 +261,31 @@ impl Formats {
         key: &Key,
         is_same: impl Fn(&FormatData) -> bool,
     ) -> Option<Format> {
+        let hash = key.hash();
+        let place = self.place(hash);
+        let slot = self.slots.get(place)?;
+        let format = slot.format.expand()?;
+        if slot.hash == hash
+            && self.keys[format] == *key
+            && key.mnemonic.length <= Ends::WHOLE
+            && key.has_whole_shape()
+        {
+            return Some(format);
+        }
+        self.find_from(place, mnemonic, key, is_same)
+    }
+
+    /// The same, from one place on.
+    #[inline(never)]
+    fn find_from(
+        &self,
+        mut place: usize,
+        mnemonic: &[u8],
+        key: &Key,
+        is_same: impl Fn(&FormatData) -> bool,
+    ) -> Option<Format> {
         let last = self.slots.len().wrapping_sub(1);
         let hash = key.hash();
-        let mut place = self.place(hash);
         loop {
             let slot = self.slots.get(place)?;
             let format = slot.format.expand()?;

@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::operand::Operand;
 use crate::use_lists::{Slot, Use, UseLists};
 use crate::variable::VariableData;
-use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption, SmallVec};
+use oriole_collections::{BitSet, DenseMap, Entity, IndexVec, PackedOption, SmallVec};
 use oriole_isa::{ScalarType, Space, SpecialRegister, Terminator};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{FunctionKind, Text};
@@ -528,7 +528,7 @@ impl Function {
     ) -> impl ExactSizeIterator<Item = Value> + use<> {
         let data = &self.instructions[instruction];
         let first = data.first_result.expand().map_or(0, Value::index);
-        (first..first + data.result_count as usize).map(Value::from_index)
+        (first..first + data.result_count as usize).map(Value::from_fitting_index)
     }
 
     /// Whether an instruction is a load of something that does not change while the kernel runs: a constant, read-only

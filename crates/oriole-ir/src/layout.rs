@@ -4,7 +4,7 @@
 //! instructions.
 
 use crate::entities::{Block, Instruction};
-use oriole_collections::{IndexVec, PackedOption};
+use oriole_collections::{Entity, IndexVec, PackedOption};
 
 #[derive(Clone, Copy, Debug, Default)]
 struct InstructionNode {
@@ -125,6 +125,52 @@ impl Layout {
         }
     }
 
+    /// Puts all instructions that were never anywhere, up to one, into a block that has none.
+    pub fn append_up_to(&mut self, block: Block, end: Instruction) {
+        let (first, end) = (self.instructions.len(), end.index());
+        if first >= end {
+            return;
+        }
+        let at = |index: usize| PackedOption::some(Instruction::from_fitting_index(index));
+        let node = |previous, next| InstructionNode {
+            previous,
+            next,
+            block: PackedOption::some(block),
+        };
+        self.instructions
+            .push(node(PackedOption::none(), at(first + 1)));
+        let others = (first + 1..end).map(|index| node(at(index - 1), at(index + 1)));
+        self.instructions.extend(others);
+        let last = Instruction::from_index(end - 1);
+        self.instructions[last].next = PackedOption::none();
+        self.blocks[block] = BlockNode {
+            first: at(first),
+            last: PackedOption::some(last),
+        };
+    }
+
+    /// Moves all instructions of `other` behind those of `block`.
+    pub fn append_all_of(&mut self, block: Block, other: Block) {
+        debug_assert_ne!(block, other);
+        let moved = std::mem::take(&mut self.blocks[other]);
+        let Some(first) = moved.first.expand() else {
+            return;
+        };
+        let mut at = Some(first);
+        while let Some(instruction) = at {
+            let node = &mut self.instructions[instruction];
+            node.block = PackedOption::some(block);
+            at = node.next.expand();
+        }
+        let ends = &mut self.blocks[block];
+        let last = std::mem::replace(&mut ends.last, moved.last);
+        match last.expand() {
+            Some(last) => self.instructions[last].next = PackedOption::some(first),
+            None => ends.first = PackedOption::some(first),
+        }
+        self.instructions[first].previous = last;
+    }
+
     pub fn insert_before(&mut self, instruction: Instruction, before: Instruction) {
         self.instructions
             .ensure(instruction, InstructionNode::default());
@@ -175,6 +221,49 @@ mod tests {
         std::iter::successors(layout.first(block), |&at| layout.next(at))
             .map(Instruction::index)
             .collect()
+    }
+
+    #[test]
+    fn runs_of_instructions_are_chained() {
+        let mut layout = Layout::default();
+        let [empty, one, several] = [0, 1, 2].map(Block::from_index);
+        for (block, end) in [(empty, 0), (one, 1), (several, 4)] {
+            layout.append_block(block);
+            layout.append_up_to(block, Instruction::from_index(end));
+        }
+        assert_eq!(layout.first(empty), None);
+        assert_eq!(listed(&layout, one), [0]);
+        assert_eq!(listed(&layout, several), [1, 2, 3]);
+        let last = Instruction::from_index(3);
+        assert_eq!(layout.last(several), Some(last));
+        assert_eq!(layout.block_of(last), Some(several));
+        assert_eq!(layout.previous(last), Some(Instruction::from_index(2)));
+        assert_eq!(layout.previous(Instruction::from_index(1)), None);
+    }
+
+    #[test]
+    fn all_of_a_block_is_moved_behind_another() {
+        let mut layout = Layout::default();
+        let [empty, one, other] = [0, 1, 2].map(Block::from_index);
+        for (block, end) in [(empty, 0), (one, 2), (other, 4)] {
+            layout.append_block(block);
+            layout.append_up_to(block, Instruction::from_index(end));
+        }
+        layout.append_all_of(one, other);
+        assert_eq!(listed(&layout, one), [0, 1, 2, 3]);
+        layout.append_all_of(one, other);
+        layout.append_all_of(empty, one);
+        assert_eq!(listed(&layout, empty), [0, 1, 2, 3]);
+        for block in [one, other] {
+            assert_eq!((layout.first(block), layout.last(block)), (None, None));
+        }
+        let backwards = std::iter::successors(layout.last(empty), |&at| layout.previous(at));
+        assert_eq!(
+            backwards.map(Instruction::index).collect::<Vec<_>>(),
+            [3, 2, 1, 0]
+        );
+        let blocks = (0..4).map(|index| layout.block_of(Instruction::from_index(index)));
+        assert!(blocks.into_iter().all(|block| block == Some(empty)));
     }
 
     #[test]

@@ -113,6 +113,9 @@ const SIGN: u8 = 16;
 /// Is a token whatever follows.
 const SINGLE: u8 = 32;
 
+/// As long as nearly all words are between dots.
+const NEAR: usize = 8;
+
 /// The kinds of characters that are tokens whatever follows.
 const PUNCTUATION: [TokenKind; 128] = {
     let mut kinds = [TokenKind::BadCharacter; 128];
@@ -183,8 +186,9 @@ impl<'text> Lexer<'text> {
         }
     }
 
+    /// The byte at a position.
     #[inline(always)]
-    fn byte(&self, position: usize) -> u8 {
+    pub fn byte(&self, position: usize) -> u8 {
         // A zero stands for "past the end": it is in no class, and a zero byte in the text is a bad character anyway.
         self.bytes.get(position).copied().unwrap_or(0)
     }
@@ -194,8 +198,18 @@ impl<'text> Lexer<'text> {
         CLASS[self.byte(position) as usize] & class != 0
     }
 
+    /// The end of the word characters from `position` on. Most are few and not at the end of the text: for these nobody has to see
+    /// for each whether the text goes on.
     #[inline(always)]
     fn words_end(&self, mut position: usize) -> usize {
+        let rest = self.bytes.get(position..);
+        if let Some(near) = rest.and_then(<[u8]>::first_chunk::<NEAR>) {
+            let mut bytes = near.iter();
+            if let Some(length) = bytes.position(|&byte| CLASS[byte as usize] & WORD == 0) {
+                return position + length;
+            }
+            position += NEAR;
+        }
         while self.is(position, WORD) {
             position += 1;
         }
@@ -243,9 +257,7 @@ impl<'text> Lexer<'text> {
     /// Skips blanks and keeps comments, from behind the token that ended at `from`.
     fn skip_space_and_comments(&mut self, mut from: usize) {
         loop {
-            while self.is(self.position, SPACE) {
-                self.position += 1;
-            }
+            self.position = self.blanks_end(self.position);
             let start = self.position;
             match (self.byte(start), self.byte(start + 1)) {
                 (b'/', b'/') => self.line_comment(from, start, start),
@@ -318,45 +330,79 @@ impl<'text> Lexer<'text> {
     pub fn next(&mut self) -> Token {
         match self.next_common() {
             Ok(token) => token,
-            Err(start) => self.next_rare(start),
+            Err(start) => self.next_uncommon(start),
         }
     }
 
     /// The next token if it is a word or a character that is a token whatever follows; otherwise where it, or a comment before
-    /// it, starts: [`Lexer::next_rare`] goes on from there.
+    /// it, starts: [`Lexer::next_uncommon`] goes on from there.
     #[inline(always)]
     pub fn next_common(&mut self) -> Result<Token, usize> {
-        let mut start = self.position;
-        while self.is(start, SPACE) {
-            start += 1;
-        }
+        let start = self.blanks_end(self.position);
         let byte = self.byte(start);
-        let class = CLASS[byte as usize];
-        let (kind, end) = if class & START != 0 || (class & SIGN != 0 && self.is(start + 1, WORD)) {
-            (TokenKind::Word, self.dotted_end(start + 1))
-        } else if class & SINGLE != 0 {
+        let (kind, end) = if let Some(end) = self.word_end(start) {
+            (TokenKind::Word, end)
+        } else if CLASS[byte as usize] & SINGLE != 0 {
             (PUNCTUATION[(byte & 0x7f) as usize], start + 1)
         } else {
             return Err(start);
         };
+        Ok(self.take(kind, start, end))
+    }
+
+    /// Goes on behind a token.
+    #[inline(always)]
+    fn take(&mut self, kind: TokenKind, start: usize, end: usize) -> Token {
         self.position = end;
-        Ok(Token {
+        Token {
             kind,
             start: start as u32,
             end: end as u32,
-        })
+        }
     }
 
-    /// Takes a comma or semicolon that stands right behind the last token, without making a token of it.
+    /// The token from `start` on, before which only blanks stand, if it is no common one.
     #[inline(always)]
-    pub fn take_separator(&mut self) -> Option<TokenKind> {
-        let kind = match self.byte(self.position) {
-            b',' => TokenKind::Comma,
-            b';' => TokenKind::Semicolon,
-            _ => return None,
-        };
-        self.position += 1;
-        Some(kind)
+    pub fn next_uncommon(&mut self, start: usize) -> Token {
+        if let Some(end) = self.plain_number_end(start) {
+            return self.take(TokenKind::Number, start, end);
+        }
+        if self.byte(start) == b'.' && self.is(start + 1, START) {
+            return self.take(TokenKind::DotWord, start, self.dot_word_end(start));
+        }
+        self.next_rare(start)
+    }
+
+    /// The end of the word that starts here, if one does.
+    #[inline(always)]
+    pub fn word_end(&self, start: usize) -> Option<usize> {
+        let class = CLASS[self.byte(start) as usize];
+        let is_word = class & START != 0 || (class & SIGN != 0 && self.is(start + 1, WORD));
+        is_word.then(|| self.dotted_end(start + 1))
+    }
+
+    /// The end of the number that starts here, if one does and is a few decimal digits, as most are.
+    #[inline(always)]
+    pub fn plain_number_end(&self, start: usize) -> Option<usize> {
+        let mut end = start;
+        while self.is(end, DIGIT) {
+            end += 1;
+        }
+        let is_plain = end > start
+            && !self.is(end, WORD)
+            && self.byte(end) != b'.'
+            && end - start < 19
+            && (self.byte(start) != b'0' || end == start + 1);
+        is_plain.then_some(end)
+    }
+
+    /// The end of the blanks and line breaks that start here.
+    #[inline(always)]
+    pub fn blanks_end(&self, mut position: usize) -> usize {
+        while self.is(position, SPACE) {
+            position += 1;
+        }
+        position
     }
 
     /// The end of a dotted word, from behind its first character.
@@ -375,7 +421,7 @@ impl<'text> Lexer<'text> {
 
     /// Comments, numbers, strings, operators and all that is wrong, from `start` on; only blanks stand before it.
     #[inline(never)]
-    pub fn next_rare(&mut self, start: usize) -> Token {
+    fn next_rare(&mut self, start: usize) -> Token {
         let from = std::mem::replace(&mut self.position, start);
         if matches!(self.byte(start), b'/' | b'#') {
             self.skip_space_and_comments(from);
@@ -385,33 +431,11 @@ impl<'text> Lexer<'text> {
         }
         let byte = self.byte(start);
         let (kind, end) = if CLASS[byte as usize] & DIGIT != 0 {
-            self.number(start)
+            self.rare_number(start)
         } else {
             self.punctuation(start, byte)
         };
-        self.position = end;
-        Token {
-            kind,
-            start: start as u32,
-            end: end as u32,
-        }
-    }
-
-    #[inline]
-    fn number(&self, start: usize) -> (TokenKind, usize) {
-        // Most numbers are a few decimal digits.
-        let mut end = start;
-        while self.is(end, DIGIT) {
-            end += 1;
-        }
-        if !self.is(end, WORD)
-            && self.byte(end) != b'.'
-            && end - start < 19
-            && (self.byte(start) != b'0' || end == start + 1)
-        {
-            return (TokenKind::Number, end);
-        }
-        self.rare_number(start)
+        self.take(kind, start, end)
     }
 
     fn rare_number(&self, start: usize) -> (TokenKind, usize) {

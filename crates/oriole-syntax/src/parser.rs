@@ -196,19 +196,19 @@ impl<'text> Parser<'text> {
         token
     }
 
-    /// Goes on to the next token. What is rare is read by a function of its own that this one ends with, so that no registers
+    /// Goes on to the next token. What is uncommon is read by a function of its own that this one ends with, so that no registers
     /// are saved for it on the common way.
     #[inline(never)]
     fn read(&mut self) {
         match self.lexer.next_common() {
             Ok(token) => self.set_current(token),
-            Err(start) => self.read_rare(start),
+            Err(start) => self.read_uncommon(start),
         }
     }
 
     #[inline(never)]
-    fn read_rare(&mut self, start: usize) {
-        let token = self.lexer.next_rare(start);
+    fn read_uncommon(&mut self, start: usize) {
+        let token = self.lexer.next_uncommon(start);
         self.set_current(token);
     }
 

@@ -142,12 +142,12 @@ impl Entering<'_> {
             match *statement {
                 Statement::Label(_) => {
                     if let Some(label) = self.boundaries.label() {
-                        self.builder.add_block(Some(label));
+                        self.start_block(Some(label));
                     }
                 }
                 Statement::Instruction(instruction) => {
                     if self.boundaries.instruction() {
-                        self.builder.add_block(None);
+                        self.start_block(None);
                     }
                     self.instruction(formats, index as u32, &instruction);
                 }
@@ -155,7 +155,13 @@ impl Entering<'_> {
                 _ => {}
             }
         }
+        self.builder.close_block();
         self.connect();
+    }
+
+    fn start_block(&mut self, label: Option<u32>) {
+        self.builder.close_block();
+        self.builder.add_block(label);
     }
 
     /// Notes what `.loc` and `.pragma "nounroll"` say.
@@ -211,9 +217,9 @@ impl Entering<'_> {
     fn instruction(&mut self, formats: &mut Formats, source: u32, instruction: &tree::Instruction) {
         let (module, scopes) = (self.module, self.scopes);
         let guarded = instruction.guard != Guard::None;
-        let nodes = self.body.operands(instruction);
-        let first_node = instruction.nodes().end - nodes.len();
-        let references = &scopes.references[first_node..first_node + nodes.len()];
+        let own = instruction.nodes().start + usize::from(guarded)..instruction.nodes().end;
+        let nodes = &self.body.operands[own.clone()];
+        let references = &scopes.references[own];
         let format = if scopes.has_dotted_registers {
             let shape = self.shape(nodes, references);
             let mnemonic = module.text(instruction.mnemonic);
@@ -243,8 +249,7 @@ impl Entering<'_> {
             self.builder.push_operand(operand);
         }
         self.define();
-        let block = self.boundaries.block();
-        self.builder.append_pushed(block, format, source);
+        self.builder.push_instruction(format, source);
         let terminator = data.effects.terminator;
         let has_labels = self.boundaries.has_labels();
         let is_branch = matches!(terminator, Terminator::Branch | Terminator::IndirectBranch);
@@ -361,7 +366,8 @@ impl Entering<'_> {
         Operand::Register(register)
     }
 
-    /// The operand for a leaf that is no register.
+    /// The operand for a leaf that is no register. Apart, so that the way of registers keeps what it needs in the processor's.
+    #[inline(never)]
     fn other_leaf(&mut self, node: &tree::Operand, reference: Reference) -> Operand {
         match node.kind {
             OperandKind::Sink => return Operand::Sink,

@@ -73,17 +73,24 @@ impl Meanings {
         }
     }
 
-    /// What registers are meant, in order of operands, given what the names of the original mean.
+    /// What registers are meant, in order of operands, given what the names of the original mean. Both what was written anew and what
+    /// was taken over was noted in that order.
     pub fn registers(&self, scopes: &Scopes) -> Vec<(u32, Register)> {
-        let mut all = self.registers.clone();
+        let taken_over = self.taken_over.iter().map(|(_, nodes)| nodes.len());
+        let mut all = Vec::with_capacity(self.registers.len() + taken_over.sum::<usize>());
+        let mut anew = self.registers.iter().copied().peekable();
         for (start, nodes) in &self.taken_over {
+            while let Some(next) = anew.next_if(|next| next.0 < *start) {
+                all.push(next);
+            }
             for (at, reference) in (*start..).zip(&scopes.references[nodes.clone()]) {
                 if let Reference::Register(register) = *reference {
                     all.push((at, Register::from_u32(register)));
                 }
             }
         }
-        all.sort_unstable();
+        all.extend(anew);
+        debug_assert!(all.is_sorted(), "operands are written one behind the other");
         all
     }
 }

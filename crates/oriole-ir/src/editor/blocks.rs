@@ -269,12 +269,7 @@ impl Editor<'_> {
         for (parameter, argument) in parameters.into_iter().zip(arguments) {
             self.replace_value(parameter, argument);
         }
-        let mut at = self.function.layout.first(next);
-        while let Some(instruction) = at {
-            at = self.function.layout.next(instruction);
-            self.function.layout.remove(instruction);
-            self.function.layout.append(block, instruction);
-        }
+        self.function.layout.append_all_of(block, next);
         self.move_edges(next, block);
         self.note_shape(Change::BlocksMerged(block, next));
         self.journal.order = true;

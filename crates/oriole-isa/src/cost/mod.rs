@@ -76,21 +76,61 @@ impl CostModel {
 
     /// What an instruction costs, in sixteenths of a machine instruction.
     pub fn cost(self, mnemonic: &Mnemonic) -> u64 {
+        self.cost_of(CostClass::of(mnemonic))
+    }
+
+    /// What instructions of a class cost, in sixteenths of a machine instruction.
+    #[inline]
+    pub fn cost_of(self, class: CostClass) -> u64 {
+        match class.0 {
+            Class::Measured(form) => self.measured(form).max(COPY),
+            // ptxas fuses the two itself, and better: there is nothing to be gained by writing them as one.
+            Class::WideProductAndSum => {
+                self.measured(Form::ProductWide) + self.measured(Form::Sum64)
+            }
+            Class::Fixed(cost) => u64::from(cost),
+        }
+    }
+
+    /// Whether operations on 64-bit integers cost more than those on 32 bits.
+    pub fn has_wide_pairs(self) -> bool {
+        self.measured(Form::Compare64) > self.measured(Form::Compare32)
+    }
+}
+
+/// Instructions that cost the same, whatever the target is: to be found once for many of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CostClass(Class);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    /// As much as was measured.
+    Measured(Form),
+    /// A product of double width and a sum.
+    WideProductAndSum,
+    /// The same on all targets.
+    Fixed(u8),
+}
+
+impl CostClass {
+    /// The class of an instruction.
+    pub fn of(mnemonic: &Mnemonic) -> CostClass {
         if let Some(form) = Form::of(mnemonic) {
-            return self.measured(form).max(COPY);
+            return CostClass(Class::Measured(form));
         }
         let instructions = match mnemonic.opcode() {
-            Opcode::Mov => return COPY,
+            Opcode::Mov => return CostClass(Class::Fixed(COPY as u8)),
             Opcode::Cvt => match mnemonic.types() {
-                [to, from] if is_cut(*to, *from) => return COPY,
+                [to, from] if is_cut(*to, *from) => return CostClass(Class::Fixed(COPY as u8)),
                 _ => 1,
             },
-            // ptxas fuses the two itself, and better: there is nothing to be gained by writing them as one.
             Opcode::Mad if mnemonic.modifiers().mul_mode == Some(MulMode::Wide) => {
-                return self.measured(Form::ProductWide) + self.measured(Form::Sum64);
+                return CostClass(Class::WideProductAndSum);
             }
             Opcode::Ld | Opcode::Ldu => match mnemonic.space() {
-                Some(Space::Param | Space::Const) => return MACHINE_INSTRUCTION / 2,
+                Some(Space::Param | Space::Const) => {
+                    return CostClass(Class::Fixed(MACHINE_INSTRUCTION as u8 / 2));
+                }
                 Some(Space::Shared | Space::Local) => 4,
                 _ => 8,
             },
@@ -107,12 +147,7 @@ impl CostModel {
             Opcode::Call => 12,
             _ => 1,
         };
-        instructions * MACHINE_INSTRUCTION
-    }
-
-    /// Whether operations on 64-bit integers cost more than those on 32 bits.
-    pub fn has_wide_pairs(self) -> bool {
-        self.measured(Form::Compare64) > self.measured(Form::Compare32)
+        CostClass(Class::Fixed(instructions * MACHINE_INSTRUCTION as u8))
     }
 }
 

@@ -19,6 +19,26 @@ fn is_binary(kind: TokenKind) -> bool {
     )
 }
 
+/// Which operands were read.
+#[derive(Clone, Copy)]
+enum Plain {
+    /// Those up to the semicolon, and that.
+    All,
+    /// Some; the next one starts at the current token.
+    Some,
+    None,
+}
+
+/// These bytes as a token.
+#[inline(always)]
+fn word(start: usize, end: usize) -> Token {
+    Token {
+        kind: TokenKind::Word,
+        start: start as u32,
+        end: end as u32,
+    }
+}
+
 /// Whether a dotted word can be a member of a register: `.x`, `.r`, `.b0`, `.h1`.
 fn is_member(text: &str) -> bool {
     matches!(
@@ -40,11 +60,10 @@ impl Parser<'_> {
         let is_call =
             self.kind == TokenKind::OpenParen || self.lexer.bytes(mnemonic).starts_with(b"call");
         loop {
-            if let Some(separator) = self.plain_operand() {
-                if separator == TokenKind::Semicolon {
-                    return Ok(());
-                }
-                continue;
+            match self.plain_operands() {
+                Plain::All => return Ok(()),
+                Plain::Some => continue,
+                Plain::None => {}
             }
             self.operand(is_call, 0)?;
             match self.kind {
@@ -60,19 +79,108 @@ impl Parser<'_> {
         }
     }
 
-    /// An operand that is a name with a comma or semicolon right behind it, as most are, and which of these. Reading that like
-    /// any other token would take longer.
+    /// Operands that have nothing special to them, up to the first that has: names, numbers and addresses, each with a comma or
+    /// semicolon right behind it, as nearly all are. No tokens are made of them, which would take longer.
     #[inline(always)]
-    fn plain_operand(&mut self) -> Option<TokenKind> {
-        if !self.at(TokenKind::Word) {
-            return None;
-        }
-        let separator = self.lexer.take_separator()?;
+    fn plain_operands(&mut self) -> Plain {
+        let mut count = self.body.operands.len();
         let token = self.current();
-        self.body.operands.push(self.name(token));
-        self.previous_end = token.end + 1;
+        let mut end = match token.kind {
+            TokenKind::Word => {
+                self.body.operands.push(self.name(token));
+                Some(token.end as usize)
+            }
+            TokenKind::Number => {
+                let number = Operand::leaf(OperandKind::Number, token.text());
+                self.body.operands.push(number);
+                Some(token.end as usize)
+            }
+            TokenKind::OpenBracket => self.plain_address(token.start as usize),
+            _ => return Plain::None,
+        };
+        let mut read = Plain::None;
+        loop {
+            match end.map(|end| (end, self.lexer.byte(end))) {
+                Some((end, b';')) => {
+                    self.go_on_behind(end);
+                    return Plain::All;
+                }
+                Some((comma, b',')) => {
+                    read = Plain::Some;
+                    count = self.body.operands.len();
+                    self.previous_end = comma as u32 + 1;
+                    end = self.plain_operand(self.lexer.blanks_end(comma + 1));
+                }
+                _ => break,
+            }
+        }
+        // Whatever is there of the next one is read again.
+        self.body.operands.truncate(count);
+        if let Plain::Some = read {
+            self.go_on_behind(self.previous_end as usize - 1);
+        }
+        read
+    }
+
+    /// Reads the token behind the separator at this place.
+    #[inline(always)]
+    fn go_on_behind(&mut self, separator: usize) {
+        self.previous_end = separator as u32 + 1;
+        self.lexer.seek(self.previous_end);
         self.read();
-        Some(separator)
+    }
+
+    /// Adds the name, number or address that starts here, if it may be plain, and gives its end.
+    #[inline(always)]
+    fn plain_operand(&mut self, start: usize) -> Option<usize> {
+        if let Some(end) = self.lexer.word_end(start) {
+            let token = word(start, end);
+            self.body.operands.push(self.name(token));
+            return Some(end);
+        }
+        if self.lexer.byte(start) == b'[' {
+            return self.plain_address(start);
+        }
+        let end = self.lexer.plain_number_end(start)?;
+        let text = word(start, end).text();
+        self.body
+            .operands
+            .push(Operand::leaf(OperandKind::Number, text));
+        Some(end)
+    }
+
+    /// Adds the address that starts here, if it is a name, or a name and a decimal number behind a `+`, without blanks, and gives
+    /// its end.
+    #[inline(never)]
+    fn plain_address(&mut self, start: usize) -> Option<usize> {
+        let end = self.lexer.word_end(start + 1)?;
+        let name = self.name(word(start + 1, end));
+        let address = |size| Operand {
+            size,
+            ..Operand::leaf(OperandKind::Address, word(start, start + 1).text())
+        };
+        match self.lexer.byte(end) {
+            b']' => {
+                self.body.operands.extend_from_slice(&[address(2), name]);
+                Some(end + 1)
+            }
+            // `WARP_SZ+4` is a constant expression.
+            b'+' if name.kind == OperandKind::Name && self.lexer.byte(start + 1) != b'W' => {
+                let close = self.lexer.plain_number_end(end + 1)?;
+                if self.lexer.byte(close) != b']' {
+                    return None;
+                }
+                let sum = Operand {
+                    size: 3,
+                    ..Operand::leaf(OperandKind::Sum, word(end, end + 1).text())
+                };
+                let number = Operand::leaf(OperandKind::Number, word(end + 1, close).text());
+                let nodes = [address(4), sum, name, number];
+                self.body.operands.extend_from_slice(&nodes);
+                Some(close + 1)
+            }
+            _ => None,
+        }
     }
 
     #[inline(never)]
@@ -459,6 +567,84 @@ impl Parser<'_> {
                     "an operand has more than 65535 parts",
                 );
                 Err(self.error(error))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The nodes of an instruction's operands, and how much is wrong with it.
+    fn read(instruction: &str) -> (Vec<(OperandKind, Prefix, u16, String)>, usize) {
+        let text = format!(".version 8.3\n.target sm_90\n.entry k()\n{{\n{instruction}\n}}\n");
+        let (module, errors) = crate::parse("k.ptx", text);
+        let body = module.functions.first().and_then(|each| each.body.as_ref());
+        let nodes = body.into_iter().flat_map(|body| &body.operands);
+        let nodes = nodes.map(|node| {
+            let text = module.text(node.text).to_owned();
+            (node.kind, node.prefix, node.size, text)
+        });
+        (nodes.collect(), errors.len())
+    }
+
+    /// What has a blank before the sign behind it is read token by token.
+    #[test]
+    fn plain_operands_are_read_like_others() {
+        let operands = [
+            "%r1",
+            "_",
+            "name.x",
+            "a::b",
+            "7",
+            "07",
+            "08",
+            "0x10",
+            "12U",
+            "1.5",
+            "0f3F800000",
+            "99999999999999999999",
+            "-4",
+            "!%p1",
+            "[%rd1]",
+            "[%rd1+4]",
+            "[%rd1+-4]",
+            "[%rd1+0x10]",
+            "[%rd1+4+4]",
+            "[%rd1+%r1]",
+            "[_]",
+            "[_+4]",
+            "[4]",
+            "[WARP_SZ]",
+            "[WARP_SZ+4]",
+            "[Words+4]",
+            "[a.b::c]",
+            "[a, {%r1, %r2}]",
+            "[[a]]",
+            "[a",
+            "[a+4",
+            "WARP_SZ",
+            "WARP_SZ+4",
+            "3+4",
+            "%r1|%p1",
+            "a[4]",
+            "{%r1, %r2}",
+            "%",
+            "$",
+            "",
+        ];
+        for first in operands {
+            for second in operands {
+                let plain = format!("op.u32 {first}, {second};");
+                let mut apart = String::new();
+                for character in plain.chars() {
+                    if matches!(character, ',' | ';' | ']') {
+                        apart.push(' ');
+                    }
+                    apart.push(character);
+                }
+                assert_eq!(read(&plain), read(&apart), "{plain}");
             }
         }
     }

@@ -17,6 +17,7 @@ pub(super) struct Spellings {
 impl Spellings {
     pub fn of(module: &Module, body: &Body, scopes: &Scopes) -> Spellings {
         let mut spellings = Spellings::default();
+        let text = module.whole_text().as_bytes();
         for statement in &body.statements {
             let Statement::Instruction(instruction) = statement else {
                 continue;
@@ -25,24 +26,24 @@ impl Spellings {
             if instruction.guard != Guard::None || nodes.len() > 2 {
                 continue;
             }
-            let mnemonic = module.text(instruction.mnemonic);
+            let mnemonic = &text[instruction.mnemonic.span().range()];
             let references = &scopes.references[nodes.clone()];
             // A name with a dot is one member of a vector.
             let is_name = |node: &tree::Operand| {
                 node.kind == OperandKind::Name
                     && node.prefix == tree::Prefix::None
-                    && !module.text(node.text).contains('.')
+                    && !(scopes.has_dotted_registers && module.text(node.text).contains('.'))
             };
             let are_names = || body.operands[nodes.clone()].iter().all(is_name);
             match *references {
                 [Reference::Register(to), Reference::Register(from)]
-                    if mnemonic.starts_with("mov.") && are_names() =>
+                    if mnemonic.starts_with(b"mov.") && are_names() =>
                 {
                     spellings
                         .copies
                         .get_or_insert_with((to, from), || instruction.mnemonic);
                 }
-                [Reference::Label(label)] if mnemonic == "bra.uni" && are_names() => {
+                [Reference::Label(label)] if mnemonic == b"bra.uni" && are_names() => {
                     spellings
                         .jumps
                         .get_or_insert_with(label, || instruction.mnemonic);
