@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod branch_joins;
+pub mod branch_prediction;
 mod control_flow;
 mod convergence;
 pub mod delinearization;

@@ -15,7 +15,8 @@
 //! put in for its parameters. Two edges of one branch to one block with equal arguments are one. A block with one way in
 //! from a block with one way out follows it directly. None of this changes which thread executes which instruction. Blocks
 //! are merged only if they are neighbours in the text: instructions then keep their scope. Indirect branches keep their
-//! tables as they are. A branch is turned round only if it is plain.
+//! tables as they are. A branch is turned round only if it is plain, and not to fall into what is hardly ever executed:
+//! `ptxas` takes that for the usual way.
 //!
 //! ## Method
 //! Walks over the blocks, in postorder, until one finds nothing; each block is simplified until nothing more can be done at
@@ -28,6 +29,7 @@
 
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
+use oriole_analysis::branch_prediction::is_hardly_taken;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{BitSet, IndexVec};
 use oriole_ir::{Block, Editor, Instruction, Operand, Use, Value};
@@ -143,7 +145,8 @@ impl Simplifier<'_, '_, '_, '_> {
                     self.editor.keep_edge(block, 1);
                     return true;
                 }
-                if data.falls_through && next == Some(targets.0) && next != Some(targets.1) {
+                let is_next = next == Some(targets.0) && next != Some(targets.1);
+                if data.falls_through && is_next && !is_hardly_taken(function, last) {
                     if !self.allows(last, "the other way can be fallen into") {
                         return false;
                     }

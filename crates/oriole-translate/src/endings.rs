@@ -1,11 +1,13 @@
 //! How each block ends in the text: which branches are written, and where they lead.
 //!
 //! A block that has nothing left in it is passed by, unless it stands before a loop; a branch to what comes next anyway is not
-//! written, and a branch over another one is turned round. Only now is it known which blocks are empty: copies on edges have
+//! written, and a branch over another one is turned round, unless it leads to what is hardly ever executed: what control falls into,
+//! `ptxas` takes for the usual way. Only now is it known which blocks are empty: copies on edges have
 //! been placed, or have turned out not to be needed. Functions that nobody has edited end their blocks as they were written.
 
 use crate::assignment::{Assignment, EdgeCopies};
 use crate::copy_placement::Placement;
+use oriole_analysis::branch_prediction::is_hardly_taken;
 use oriole_collections::{BitSet, DenseSet, IndexVec};
 use oriole_ir::{Block, Function, Instruction, Operand};
 use oriole_isa::Terminator;
@@ -113,7 +115,8 @@ impl Endings {
                     let is_split = split.contains(&(block.as_u32(), 0));
                     if taken == fallen && !is_split {
                         self.endings[block] = Ending::Dropped;
-                    } else if Some(taken) == next {
+                    } else if Some(taken) == next && (is_split || !is_hardly_taken(function, last))
+                    {
                         // A block of copies stands right before the one they are for, so it is fallen into all the same.
                         self.endings[block] = Ending::Turned;
                         behind = None;
