@@ -8,8 +8,8 @@
 //!
 //! ## Method
 //! Numbers are hardly ever equal, infinite, or none: the heuristic for floating-point comparisons of Ball and Larus (Branch Prediction for Free,
-//! 1993). Math libraries tell their special cases apart that way. Others of theirs, as for integers and loops, say nothing here: what
-//! threads of a warp do is not what they were found on.
+//! 1993). Math libraries tell their special cases apart that way, also by the bits of numbers. Others of theirs, as for integers and loops,
+//! say nothing here: what threads of a warp do is not what they were found on.
 
 use oriole_ir::{Definition, Function, Instruction, Operand, Value};
 use oriole_isa::{BooleanOperation, Comparison, Mnemonic, Opcode};
@@ -21,9 +21,14 @@ const MOST_DEPTH: u32 = 4;
 
 /// Whether a branch is one to a special case of floating-point numbers, which programs hardly ever meet.
 pub fn is_hardly_taken(function: &Function, branch: Instruction) -> bool {
-    let guard = function.guard(branch).and_then(Operand::value);
-    let usual = guard.and_then(|predicate| usually(function, predicate, MOST_DEPTH));
-    usual.is_some_and(|usual| usual != (function.format(branch).guard == Guard::If))
+    is_usually_taken(function, branch) == Some(false)
+}
+
+/// Whether a branch is taken but for special cases, or in these only, if that is known.
+pub fn is_usually_taken(function: &Function, branch: Instruction) -> Option<bool> {
+    let predicate = function.guard(branch).and_then(Operand::value)?;
+    let usual = usually(function, predicate, MOST_DEPTH)?;
+    Some(usual == (function.format(branch).guard == Guard::If))
 }
 
 /// What a predicate is but for special cases, if that is known.
@@ -70,18 +75,21 @@ fn usual_comparison(
     left: Operand,
     right: Operand,
 ) -> Option<bool> {
-    mnemonic.first_type().filter(|own| own.is_float())?;
+    let is_float = mnemonic.first_type()?.is_float();
     match mnemonic.modifiers().comparison? {
+        _ if !is_float && !is_bits_of_infinity(function, right) => None,
         // All but what is no number is equal to itself.
         Comparison::Equal | Comparison::EqualUnordered => Some(left == right),
         Comparison::NotEqual | Comparison::NotEqualUnordered => Some(left != right),
         Comparison::NotANumber => Some(false),
         Comparison::Number => Some(true),
-        _ if !is_infinity(function, right) => None,
-        Comparison::GreaterUnordered | Comparison::Greater | Comparison::GreaterEqual => {
+        _ if is_float && !is_infinity(function, right) => None,
+        Comparison::Greater | Comparison::GreaterEqual | Comparison::GreaterUnordered => {
             Some(false)
         }
+        Comparison::Higher | Comparison::HigherSame => Some(false),
         Comparison::Less | Comparison::LessEqual | Comparison::LessUnordered => Some(true),
+        Comparison::Lower | Comparison::LowerSame => Some(true),
         _ => None,
     }
 }
@@ -96,4 +104,19 @@ fn is_infinity(function: &Function, operand: Operand) -> bool {
         Some(Literal::Double(bits)) => f64::from_bits(bits) == f64::INFINITY,
         _ => false,
     }
+}
+
+/// Whether an operand is the bits of infinity, or of the largest number there is: of a `f32`, or of the upper half of a `f64`.
+fn is_bits_of_infinity(function: &Function, operand: Operand) -> bool {
+    let Operand::Constant(constant) = operand else {
+        return false;
+    };
+    let bits = match function.constants()[constant].literal {
+        Some(Literal::Integer { bits, .. }) => bits,
+        _ => return false,
+    };
+    let (single, double) = (f32::INFINITY.to_bits(), f64::INFINITY.to_bits() >> 32);
+    [single.into(), double]
+        .iter()
+        .any(|&infinity| bits == infinity || bits.wrapping_add(1) == infinity)
 }

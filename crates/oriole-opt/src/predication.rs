@@ -25,8 +25,8 @@
 //! One walk over branches, innermost first. Arms are neighbours of the branch in the text, so nothing changes its scope.
 //! A branch is converted only if the code gets no longer by it, arms have at most `PredicationArm` instructions, and none of
 //! them takes long. Arms that make values of more than 32 bits stay: `ptxas` guards one instruction for a branch around it, but
-//! makes a selection for each half of what a guard keeps. So does a branch at the end of an arm with loads: that arm would be
-//! straight code then, and `ptxas` executes it on both ways, loads and all.
+//! makes a selection for each half of what a guard keeps. So does a branch at the end of an arm that has loads, or is short and for
+//! special cases: that arm would be straight code then, and `ptxas` executes it on both ways.
 //!
 //! ## Not done
 //! Arms with effects or loads, arms that end elsewhere, predicates as results where a `selp` would be needed, values of two
@@ -37,6 +37,7 @@ use crate::fusion::{is_contractible, may_fuse};
 use crate::knobs::Number;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
+use oriole_analysis::branch_prediction::is_usually_taken;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::SmallVec;
 use oriole_ir::{
@@ -55,6 +56,9 @@ pub(crate) const PASS: Pass = Pass {
 
 // Settings.
 const PREDICATION_ARM: Number = Number::named("PredicationArm");
+
+/// The instructions of straight code that `ptxas` executes on both ways instead of branching around it, as measured.
+const ALWAYS_EXECUTED: usize = 8;
 
 fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'_>) {
     let longest = context.knobs.number(PREDICATION_ARM) as usize;
@@ -228,7 +232,7 @@ impl Predication<'_> {
         if !fallen.is_none_or(is_harmless) || !taken.is_none_or(is_harmless) {
             return true;
         }
-        if self.keeps_loads_apart(function, hammock) {
+        if self.keeps_arm_apart(function, hammock) {
             return true;
         }
         let last = function.last_instruction(block).expect("it branches");
@@ -346,9 +350,10 @@ impl Predication<'_> {
         count <= self.longest
     }
 
-    /// Whether a branch around instructions is the last one in the arm of another, with loads: `ptxas` would execute them on both ways,
-    /// each with a guard, instead of branching around them. Where there is only something to choose, it may become a minimum.
-    fn keeps_loads_apart(&self, function: &Function, hammock: &Hammock) -> bool {
+    /// Whether a branch around instructions is the last one in an arm of another that has loads, or is short and for special cases: `ptxas`
+    /// would execute these on both ways, each with a guard, instead of branching around them. Where there is only something to choose, it may
+    /// become a minimum.
+    fn keeps_arm_apart(&self, function: &Function, hammock: &Hammock) -> bool {
         let (block, join) = (hammock.block, hammock.join);
         let arms = [hammock.fallen, hammock.taken].into_iter().flatten();
         let mut before = self.flow.predecessors(block);
@@ -362,11 +367,11 @@ impl Predication<'_> {
             true => other.target,
             false => one.target,
         };
-        let computes = arms.clone().any(|arm| {
-            let mut instructions = function.instructions_of(arm);
-            instructions.any(|instruction| !function.format(instruction).is_terminator())
-        });
-        if !computes {
+        let computed = |part: Block| {
+            let instructions = function.instructions_of(part);
+            instructions.filter(|&instruction| !function.format(instruction).is_terminator())
+        };
+        if arms.clone().flat_map(computed).next().is_none() {
             return false;
         }
         let is_own = |from: Block| from == block || arms.clone().any(|arm| arm == from);
@@ -375,16 +380,20 @@ impl Predication<'_> {
             [only] if is_joined_here => only.target == around,
             _ => join == around,
         };
-        let arm = [Some(block), (join != around).then_some(join)];
-        let mut instructions = arm
-            .into_iter()
-            .flatten()
-            .flat_map(|part| function.instructions_of(part));
-        ends_arm
-            && instructions.any(|instruction| {
-                let format = function.format(instruction);
-                !format.effects.reads.is_empty() && !is_own_parameter(function, instruction)
-            })
+        let around_arms = [Some(block), (join != around).then_some(join)];
+        let whole = around_arms.into_iter().flatten().chain(arms.clone());
+        let (mut count, mut has_loads) = (0, false);
+        for instruction in whole.flat_map(computed) {
+            let format = function.format(instruction);
+            count += 1;
+            has_loads |=
+                !format.effects.reads.is_empty() && !is_own_parameter(function, instruction);
+        }
+        let is_taken = function
+            .last_instruction(outer)
+            .and_then(|branch| is_usually_taken(function, branch));
+        let is_special = is_taken == Some(one.target != block);
+        ends_arm && (has_loads || is_special && count <= ALWAYS_EXECUTED)
     }
 
     fn choose(
