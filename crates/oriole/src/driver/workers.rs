@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Statements for which it pays to start another worker.
-const STATEMENTS_PER_WORKER: usize = if cfg!(test) { 100 } else { 800 };
+const STATEMENTS_PER_WORKER: usize = if cfg!(test) { 100 } else { 1_200 };
 
 /// The same without phases.
 const STATEMENTS_PER_READER: usize = 5 * STATEMENTS_PER_WORKER;
