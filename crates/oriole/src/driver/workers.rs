@@ -17,7 +17,7 @@ const STATEMENTS_PER_WORKER: usize = if cfg!(test) { 100 } else { 1_200 };
 /// The same without phases.
 const STATEMENTS_PER_READER: usize = 5 * STATEMENTS_PER_WORKER;
 
-/// Threads that start with each worker for which it pays to start: with the first two, all threads that there may be do.
+/// With the second worker all threads of the machine start: so many of them for each worker are worth it.
 const THREADS_PER_WORKER: usize = 4;
 
 /// Batches for each worker, so that all workers end at about the same time.
