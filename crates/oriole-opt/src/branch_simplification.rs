@@ -126,12 +126,10 @@ impl Simplifier<'_, '_, '_, '_> {
             }
         }
         let next = self.next_block(block);
+        let terminator = self.terminator(block);
         let function = self.editor.function();
         let data = &function.blocks()[block];
         let last = function.last_instruction(block);
-        let terminator = last.map_or(Terminator::None, |last| {
-            function.format(last).effects.terminator
-        });
         match (&data.edges[..], terminator) {
             ([one, other], Terminator::Branch) => {
                 let last = last.expect("it branches");
@@ -209,21 +207,42 @@ impl Simplifier<'_, '_, '_, '_> {
         let function = self.editor.function();
         let first = function.instructions_of(block).next();
         let is_empty = first.is_none_or(|first| function.format(first).is_terminator());
-        if is_empty || self.incoming[block] != 1 || block == function.entry() {
+        if is_empty || block == function.entry() {
             return false;
         }
         let flow = self.flow;
         let before = flow.predecessors(block).find(|&before| {
-            let leads_here =
-                matches!(&function.blocks()[before].edges[..], [only] if only.target == block);
-            leads_here && !self.is_gone[before] && flow.is_reachable(before)
+            !self.is_gone[before] && flow.is_reachable(before) && self.leads_only_to(before, block)
         });
         let Some(before) = before.filter(|&before| before != block) else {
             return false;
         };
-        flow.position(before) < flow.position(block)
-            && self.goes_straight_on(before)
+        self.incoming[block] as usize == self.editor.function().edges(before).len()
+            && flow.position(before) < flow.position(block)
             && self.next_block(before) == Some(block)
+    }
+
+    /// Whether a block goes straight on to another one, if only behind a branch that decides nothing.
+    fn leads_only_to(&self, block: Block, target: Block) -> bool {
+        let function = self.editor.function();
+        match function.edges(block) {
+            [only] => only.target == target && self.goes_straight_on(block),
+            [one, other] => {
+                (one.target, other.target) == (target, target)
+                    && self.terminator(block) == Terminator::Branch
+                    && function.arguments(*one) == function.arguments(*other)
+            }
+            _ => false,
+        }
+    }
+
+    /// How a block ends.
+    fn terminator(&self, block: Block) -> Terminator {
+        let function = self.editor.function();
+        let last = function.last_instruction(block);
+        last.map_or(Terminator::None, |last| {
+            function.format(last).effects.terminator
+        })
     }
 
     /// The block behind another one in the order that is not gone.

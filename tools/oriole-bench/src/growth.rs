@@ -37,6 +37,7 @@ pub const GROWTH_SHAPES: &[GrowthShape] = &[
     shape("colliding-names", colliding_names),
     shape("array-elements", array_elements),
     shape("wide-switch", wide_switch),
+    shape("idle-branches", idle_branches),
 ];
 
 const fn shape(name: &'static str, make: fn(usize) -> String) -> GrowthShape {
@@ -403,6 +404,19 @@ fn wide_switch(statements: usize) -> String {
         );
     }
     body += "END:\n";
+    kernel(2, &body)
+}
+
+/// Branches to the instruction behind them.
+fn idle_branches(statements: usize) -> String {
+    let mut body = String::from("setp.eq.u32 %p1, %r0, 7;\n");
+    for index in 0..statements / 2 {
+        let _ = writeln!(
+            body,
+            "@%p1 bra L{index};\nL{index}:\nst.global.u32 [%rd1+{}], %r0;",
+            4 * index
+        );
+    }
     kernel(2, &body)
 }
 

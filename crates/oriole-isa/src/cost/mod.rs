@@ -109,7 +109,7 @@ enum Class {
     /// A product of double width and a sum.
     WideProductAndSum,
     /// The same on all targets.
-    Fixed(u8),
+    Fixed(u16),
 }
 
 impl CostClass {
@@ -119,9 +119,9 @@ impl CostClass {
             return CostClass(Class::Measured(form));
         }
         let instructions = match mnemonic.opcode() {
-            Opcode::Mov => return CostClass(Class::Fixed(COPY as u8)),
+            Opcode::Mov => return CostClass(Class::Fixed(COPY as u16)),
             Opcode::Cvt => match mnemonic.types() {
-                [to, from] if is_cut(*to, *from) => return CostClass(Class::Fixed(COPY as u8)),
+                [to, from] if is_cut(*to, *from) => return CostClass(Class::Fixed(COPY as u16)),
                 _ => 1,
             },
             Opcode::Mad if mnemonic.modifiers().mul_mode == Some(MulMode::Wide) => {
@@ -129,7 +129,7 @@ impl CostClass {
             }
             Opcode::Ld | Opcode::Ldu => match mnemonic.space() {
                 Some(Space::Param | Space::Const) => {
-                    return CostClass(Class::Fixed(MACHINE_INSTRUCTION as u8 / 2));
+                    return CostClass(Class::Fixed(MACHINE_INSTRUCTION as u16 / 2));
                 }
                 Some(Space::Shared | Space::Local) => 4,
                 _ => 8,
@@ -147,7 +147,7 @@ impl CostClass {
             Opcode::Call => 12,
             _ => 1,
         };
-        CostClass(Class::Fixed(instructions * MACHINE_INSTRUCTION as u8))
+        CostClass(Class::Fixed(instructions * MACHINE_INSTRUCTION as u16))
     }
 }
 

@@ -19,14 +19,14 @@ fn is_binary(kind: TokenKind) -> bool {
     )
 }
 
-/// Which operands were read.
+/// How many of an instruction's operands were plain, and are read.
 #[derive(Clone, Copy)]
-enum Plain {
+enum PlainOperands {
     /// Those up to the semicolon, and that.
     All,
-    /// Some; the next one starts at the current token.
-    Some,
-    None,
+    /// The first ones; the next one starts at the current token.
+    Part,
+    Nothing,
 }
 
 /// These bytes as a token.
@@ -61,9 +61,9 @@ impl Parser<'_> {
             self.kind == TokenKind::OpenParen || self.lexer.bytes(mnemonic).starts_with(b"call");
         loop {
             match self.plain_operands() {
-                Plain::All => return Ok(()),
-                Plain::Some => continue,
-                Plain::None => {}
+                PlainOperands::All => return Ok(()),
+                PlainOperands::Part => continue,
+                PlainOperands::Nothing => {}
             }
             self.operand(is_call, 0)?;
             match self.kind {
@@ -82,7 +82,7 @@ impl Parser<'_> {
     /// Operands that have nothing special to them, up to the first that has: names, numbers and addresses, each with a comma or
     /// semicolon right behind it, as nearly all are. No tokens are made of them, which would take longer.
     #[inline(always)]
-    fn plain_operands(&mut self) -> Plain {
+    fn plain_operands(&mut self) -> PlainOperands {
         let mut count = self.body.operands.len();
         let token = self.current();
         let mut end = match token.kind {
@@ -96,17 +96,17 @@ impl Parser<'_> {
                 Some(token.end as usize)
             }
             TokenKind::OpenBracket => self.plain_address(token.start as usize),
-            _ => return Plain::None,
+            _ => return PlainOperands::Nothing,
         };
-        let mut read = Plain::None;
+        let mut read = PlainOperands::Nothing;
         loop {
             match end.map(|end| (end, self.lexer.byte(end))) {
                 Some((end, b';')) => {
                     self.go_on_behind(end);
-                    return Plain::All;
+                    return PlainOperands::All;
                 }
                 Some((comma, b',')) => {
-                    read = Plain::Some;
+                    read = PlainOperands::Part;
                     count = self.body.operands.len();
                     self.previous_end = comma as u32 + 1;
                     end = self.plain_operand(self.lexer.blanks_end(comma + 1));
@@ -116,7 +116,7 @@ impl Parser<'_> {
         }
         // Whatever is there of the next one is read again.
         self.body.operands.truncate(count);
-        if let Plain::Some = read {
+        if let PlainOperands::Part = read {
             self.go_on_behind(self.previous_end as usize - 1);
         }
         read
