@@ -260,6 +260,8 @@ const ENTERED: u32 = u32::MAX;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownBits {
     values: IndexVec<Value, Known>,
+    /// Of parameters of blocks that were not entered yet, what the edges walked so far say. Nothing is known of them until all were.
+    arriving: IndexVec<Value, Known>,
     /// How many edges to each block were walked before it.
     walked: IndexVec<Block, u32>,
 }
@@ -273,6 +275,7 @@ impl KnownBits {
                 .iter()
                 .map(|(_, data)| Known::unknown(data.scalar_type.bits()))
                 .collect(),
+            arriving: IndexVec::new(),
             walked: IndexVec::from_elem(0, function.blocks().len()),
         }
     }
@@ -334,13 +337,13 @@ impl KnownBits {
 
     /// Starts a block: what the edges walked so far say of its parameters holds only if there are no others.
     pub fn enter(&mut self, function: &Function, flow: &ControlFlow, block: Block) {
-        if self.walked[block] as usize != flow.predecessors(block).len()
-            || block == function.entry()
-        {
-            for &parameter in &function.blocks()[block].parameters {
-                self.values[parameter] =
-                    Known::unknown(function.values()[parameter].scalar_type.bits());
-            }
+        let are_all_walked = self.walked[block] as usize == flow.predecessors(block).len()
+            && block != function.entry();
+        for &parameter in &function.blocks()[block].parameters {
+            self.values[parameter] = match are_all_walked {
+                true => self.arriving[parameter],
+                false => Known::unknown(function.values()[parameter].scalar_type.bits()),
+            };
         }
         self.walked[block] = ENTERED;
     }
@@ -388,7 +391,7 @@ impl KnownBits {
             let parameters = &function.blocks()[edge.target].parameters;
             for (&parameter, &argument) in parameters.iter().zip(function.arguments(*edge)) {
                 let known = self.of(argument);
-                let joined = &mut self.values[parameter];
+                let joined = self.arriving.ensure(parameter, known);
                 *joined = if first { known } else { joined.join(known) };
             }
         }
