@@ -39,15 +39,21 @@ pub fn profile_guided() -> Result<(), String> {
     Ok(())
 }
 
-/// The toolchain's own tool that merges counts: those of other versions do not read them.
+/// The tool that merges counts: what `LLVM_PROFDATA` names, or the toolchain's own. One of another version may not read them, and then says so.
 fn profdata() -> Result<PathBuf, String> {
+    if let Some(tool) = std::env::var_os("LLVM_PROFDATA") {
+        return Ok(PathBuf::from(tool));
+    }
     let libraries = output(Command::new("rustc").args(["--print", "target-libdir"]))?;
     let tool = Path::new(libraries.trim())
         .with_file_name("bin")
         .join("llvm-profdata");
     match tool.is_file() {
         true => Ok(tool),
-        false => Err("there is no llvm-profdata: `rustup component add llvm-tools`".to_owned()),
+        false => Err(
+            "there is no llvm-profdata: `rustup component add llvm-tools`, or name one by LLVM_PROFDATA"
+                .to_owned(),
+        ),
     }
 }
 
