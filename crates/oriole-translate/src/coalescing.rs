@@ -607,6 +607,7 @@ fn affinities(
     tied: &[(Block, Instruction)],
 ) -> Vec<Affinity> {
     let places = definition_places(function, defined);
+    let mut ranks: Option<ParameterRanks> = None;
     let mut affinities = Vec::new();
     let mut tied = tied.iter().peekable();
     for &block in flow.reverse_postorder() {
@@ -642,12 +643,59 @@ fn affinities(
                     });
                 }
             }
-            affinities[first..].sort_by_key(|affinity: &Affinity| {
-                (places[affinity.other], uses.first[affinity.one])
-            });
+            let key = |affinity: &Affinity| (places[affinity.other], uses.first[affinity.one]);
+            affinities[first..].sort_by_key(key);
+            if affinities[first..].is_sorted_by(|one, next| key(one) < key(next)) {
+                continue;
+            }
+            let ranks = ranks.get_or_insert_with(|| ParameterRanks::of(function, flow, uses.first));
+            affinities[first..]
+                .sort_by_key(|affinity| (places[affinity.other], ranks.0[affinity.one]));
         }
     }
     affinities
+}
+
+/// An order of the parameters of each block that does not depend on the order they stand in, which is that of the registers they were made of: by
+/// first use, and of those that a block passes on together by what they become there.
+struct ParameterRanks(IndexVec<Value, u32>);
+
+impl ParameterRanks {
+    fn of(function: &Function, flow: &ControlFlow, first_uses: &IndexVec<Value, u32>) -> Self {
+        // The first edge that passes each value on, and for which parameter.
+        let mut passed: IndexVec<Value, Option<(u32, Value)>> =
+            IndexVec::from_elem(None, function.values().len());
+        let mut number = 0;
+        for &block in flow.reverse_postorder() {
+            for edge in &function.blocks()[block].edges {
+                let parameters = &function.blocks()[edge.target].parameters;
+                for (&parameter, &argument) in parameters.iter().zip(function.arguments(*edge)) {
+                    passed[argument].get_or_insert((number, parameter));
+                }
+                number += 1;
+            }
+        }
+        let mut ranks = IndexVec::from_elem(0, function.values().len());
+        let mut keyed = Vec::new();
+        // Twice: on the first walk nothing is known yet of what edges back lead to.
+        for _ in 0..2 {
+            for &block in flow.reverse_postorder().iter().rev() {
+                let parameters = function.blocks()[block].parameters.iter();
+                keyed.clear();
+                keyed.extend(parameters.map(|&parameter| {
+                    let passed = passed[parameter].map(|(edge, to)| (edge, ranks[to]));
+                    ((first_uses[parameter], passed), parameter)
+                }));
+                keyed.sort_by_key(|&(key, _)| key);
+                for (rank, alike) in keyed.chunk_by(|one, next| one.0 == next.0).enumerate() {
+                    for &(_, parameter) in alike {
+                        ranks[parameter] = rank as u32;
+                    }
+                }
+            }
+        }
+        ParameterRanks(ranks)
+    }
 }
 
 /// Where each value is defined, in order; the parameters of a block have one place.
