@@ -11,7 +11,8 @@
 //! - a guarded `mov`, for readers under the same guard;
 //! - a half taken out of what was packed from halves: `mov.b64 {%r3, %r4}, %rd1` behind `mov.b64 %rd1, {%r1, %r2}`
 //!   (`CopyPropNonRegMultiDef`);
-//! - a second `mov` from a special register that does not change, where the first dominates it (`CopyPropPreAllocReg`);
+//! - a second `mov` from a special register that does not change, in the same block (`CopyPropPreAllocReg`); compilers read them again
+//!   in other blocks so as not to keep them in a register, which gvn-cse weighs;
 //! - a block parameter that every edge gives the same value (`CopyPropUseReachingDefs`), or no value at all, which may as well
 //!   be that one where it is known;
 //! - `mov.u64 %rd1, variable`, for addresses in the variable's own state space (`CopyPropConstantBank` for constant
@@ -510,21 +511,11 @@ impl Propagation<'_> {
         if first == copy {
             return;
         }
-        let dominates = definer(function, first)
-            .and_then(|definer| function.block_of(definer))
-            .is_some_and(|defined| {
-                // The control flow stays as it is while copies are propagated.
-                defined == block
-                    || defined == function.entry()
-                    || self
-                        .analyses
-                        .get::<Dominators>(function)
-                        .dominates(defined, block)
-            });
-        if dominates && same_type(function, copy, first) {
-            self.enter(function, copy, Original::Value(first));
-        } else if !dominates {
+        let defined = definer(function, first).and_then(|definer| function.block_of(definer));
+        if defined != Some(block) {
             self.special.insert(symbol.as_u32(), copy);
+        } else if same_type(function, copy, first) {
+            self.enter(function, copy, Original::Value(first));
         }
     }
 

@@ -99,7 +99,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             editor.function(),
             analyses,
             context.environment,
-            found.len(),
+            found.iter().map(|&(_, late)| late),
         ),
     };
     for (early, late) in found {

@@ -91,7 +91,12 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     if pairs.is_empty() {
         return;
     }
-    let mut guard = PressureGuard::of(function, analyses, context.environment, pairs.len());
+    let mut guard = PressureGuard::of(
+        function,
+        analyses,
+        context.environment,
+        pairs.iter().map(|(_, later, _)| later.root),
+    );
     for (first, later, far) in pairs {
         let function = editor.function();
         let is_allowed = guard

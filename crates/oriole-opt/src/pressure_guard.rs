@@ -5,7 +5,9 @@
 //! The pressure along the function, once, raised by all that is allowed. A value may be kept alive longer where the pressure stays
 //! within what the function needs anyhow: its peak, rounded up to the unit in which registers are given to warps, so that as many
 //! warps are resident as before; and within what the launch bounds leave. What comes from outside of a loop is live throughout it. What
-//! costs more to compute again than a register is worth is always allowed. What is raised is an upper bound: what reads less for it is not taken off. A pass that was refused something
+//! costs more to compute again than a register is worth is always allowed. A predicate is not kept alive for another block that is far away: there are
+//! seven registers for them, and `ptxas` keeps what is too much in others (24 registers more for one comparison with a constant in modular powers of
+//! 64 bytes). What is raised is an upper bound: what reads less for it is not taken off. A pass that was refused something
 //! looks again, with the pressure as it is then, until it changes nothing: so the next run is refused the same. `O(log n)` for each
 //! question.
 //!
@@ -43,6 +45,9 @@ const FEW_INSTRUCTIONS: usize = 48;
 /// What an instruction may cost to be worth computing again: compilers do so even with minima of doubles.
 const CHEAP: u64 = 8 * MACHINE_INSTRUCTION;
 
+/// How many instructions further on a predicate may be kept alive for another block.
+const PREDICATE_REACH: u32 = 64;
+
 /// The pressure of a function, and how much more it may be.
 pub(crate) struct PressureGuard {
     ranges: Rc<LiveRanges>,
@@ -57,12 +62,12 @@ pub(crate) struct PressureGuard {
 }
 
 impl PressureGuard {
-    /// Nothing, if no value can be too much. `most` is how many values may be kept alive longer, at most.
+    /// Nothing, if no value can be too much. `candidates` are the instructions whose results others may be kept alive for.
     pub(crate) fn of(
         function: &Function,
         analyses: &mut Analyses,
         environment: &Environment,
-        most: usize,
+        candidates: impl Iterator<Item = Instruction>,
     ) -> Option<PressureGuard> {
         if function.instruction_bound() < FEW_INSTRUCTIONS {
             return None;
@@ -70,8 +75,13 @@ impl PressureGuard {
         let ranges = analyses.get::<LiveRanges>(function);
         let peak = ranges.peak();
         let too_many = too_many(peak, environment.bounds());
-        let most = (most as u64).saturating_mul(u64::from(WIDEST));
-        if u64::from(peak) + most < u64::from(too_many) {
+        let (mut most, mut gives_predicate) = (0, false);
+        for candidate in candidates {
+            most += u64::from(WIDEST);
+            gives_predicate |= !takes_registers(function, candidate);
+        }
+        let is_long = ranges.along().len() > PREDICATE_REACH as usize;
+        if u64::from(peak) + most < u64::from(too_many) && !(gives_predicate && is_long) {
             return None;
         }
         let loops = analyses.get::<Loops>(function);
@@ -103,10 +113,16 @@ impl PressureGuard {
         for result in function.results(early) {
             let scalar_type = function.values()[result].scalar_type;
             let units = scalar_type.bits().div_ceil(32);
-            if scalar_type == ScalarType::Pred
-                || units == 0
-                || self.ranges.is_live_before(result, last)
-            {
+            if units == 0 || self.ranges.is_live_before(result, last) {
+                continue;
+            }
+            if scalar_type == ScalarType::Pred {
+                let is_far = last.abs_diff(first) > PREDICATE_REACH
+                    && function.block_of(early) != function.block_of(late);
+                if is_cheap && is_far {
+                    statistics.add(REFUSED, 1);
+                    return false;
+                }
                 continue;
             }
             // From where the value dies now; if that is no instruction in between, from where it is defined.
@@ -162,12 +178,18 @@ fn loop_ends(function: &Function, loops: &Loops, ranges: &LiveRanges) -> Vec<u32
 }
 
 /// Whether an instruction is cheap enough to be refused: all others are always allowed.
-pub(crate) fn is_cheap(model: &CostModel, function: &Function, instruction: Instruction) -> bool {
+fn is_cheap(model: &CostModel, function: &Function, instruction: Instruction) -> bool {
     model.cost(&function.format(instruction).mnemonic) <= CHEAP
 }
 
-/// Whether an instruction gives anything that takes registers: only that counts.
-pub(crate) fn takes_registers(function: &Function, instruction: Instruction) -> bool {
+/// Whether a guard may refuse to keep the results of an instruction alive.
+pub(crate) fn may_refuse(model: &CostModel, function: &Function, instruction: Instruction) -> bool {
+    let is_long = function.instruction_bound() > PREDICATE_REACH as usize;
+    is_cheap(model, function, instruction) && (is_long || takes_registers(function, instruction))
+}
+
+/// Whether an instruction gives anything but predicates.
+fn takes_registers(function: &Function, instruction: Instruction) -> bool {
     let mut results = function.results(instruction);
     results.any(|result| function.values()[result].scalar_type != ScalarType::Pred)
 }

@@ -139,9 +139,8 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let dominators = analyses.get::<Dominators>(function);
     let guard = match may_refuse(function, &numbering, &dominators, context.environment) {
         true => {
-            let far = numbering.shared.iter();
-            let far = far.filter(|&&(class, member)| numbering.is_far(class, member));
-            PressureGuard::of(function, analyses, context.environment, far.count())
+            let candidates = far_members(&numbering).map(|(_, member)| member.instruction);
+            PressureGuard::of(function, analyses, context.environment, candidates)
         }
         false => None,
     };
@@ -241,6 +240,14 @@ fn number(
     numbering
 }
 
+/// Instructions with an equal or opposite one in another block, and the class of that.
+fn far_members(numbering: &Numbering) -> impl Iterator<Item = (Class, Member)> {
+    let complements = numbering.complements.iter();
+    let complements = complements.map(|found| (found.of, found.member));
+    let members = numbering.shared.iter().copied().chain(complements);
+    members.filter(|&(class, member)| numbering.is_far(class, member))
+}
+
 /// Whether there is an instruction that a guard may be asked about and may refuse: one that is cheap and has an equal in another block
 /// that dominates its own, or may have once code was moved.
 fn may_refuse(
@@ -253,18 +260,13 @@ fn may_refuse(
     // Classes with an instruction that the first of the class does not dominate: it may dominate those that follow, and code may be
     // moved for it.
     let mut scattered: DenseSet<Class> = DenseSet::new();
-    numbering.shared.iter().any(|&(class, member)| {
-        let is_dominated = match numbering.is_far(class, member) {
-            true => dominators.dominates(numbering.first(class).block, member.block),
-            false => return false,
-        };
+    far_members(numbering).any(|(class, member)| {
+        let is_dominated = dominators.dominates(numbering.first(class).block, member.block);
         let may_be_asked_about = is_dominated || scattered.contains(&class);
         if !is_dominated {
             scattered.insert(class);
         }
-        may_be_asked_about
-            && pressure_guard::is_cheap(&model, function, member.instruction)
-            && pressure_guard::takes_registers(function, member.instruction)
+        may_be_asked_about && pressure_guard::may_refuse(&model, function, member.instruction)
     })
 }
 
@@ -447,6 +449,17 @@ impl Elimination<'_> {
             return true;
         };
         if function.use_count(known) == 0 || !takes_complement(function, predicate) {
+            return true;
+        }
+        if complement.block != member.block
+            && let Some(guard) = &mut self.guard
+            && !guard.allows(
+                function,
+                complement.instruction,
+                member.instruction,
+                context.statistics,
+            )
+        {
             return true;
         }
         let rewrite = Rewrite {
