@@ -2,9 +2,9 @@
 //!
 //! Three steps: [`crate::assign`] gives every value a register, once more where loops must copy what would be lost
 //! (`parameter_isolation`), emission writes statements, and the names of what was
-//! written are resolved again to make sure that each operand means the register it should, unless emission saw that none can
-//! mean another. A register or variable that is needed where its scope has ended, or where another one hides it, is hoisted: it
-//! gets a new name, declared at the function's start.
+//! written are resolved again to make sure that each operand means the register it should, unless emission saw which ones do
+//! not. A register or variable that is needed where its scope has ended, or where another one hides it, is hoisted: it gets a
+//! new name, declared at the function's start.
 
 use crate::assignment::{Assignment, assign, homes};
 use crate::checker::check;
@@ -133,19 +133,35 @@ pub fn out_of_ssa(
         let Emission {
             body,
             meanings,
+            misplaced,
             is_doubtful,
         } = emission;
         module.functions[index].body = Some(body);
         let misread =
             |module: &Module| misread(module, globals, index, scopes, function, &meanings);
-        if !is_doubtful || !hoisted.is_empty() {
+        if !hoisted.is_empty() || !is_doubtful && misplaced.is_empty() {
             debug_assert!(
                 misread(module).is_some_and(|misread| misread.is_empty()),
                 "names that need not be resolved again mean what they should"
             );
             break;
         }
-        match misread(module) {
+        let wrong = match is_doubtful {
+            true => misread(module),
+            false => {
+                debug_assert!(
+                    misread(module)
+                        .is_some_and(|misread| misread.registers == misplaced
+                            && misread.variables.is_empty()),
+                    "registers that are mentioned where they cannot be seen are all that is wrong"
+                );
+                Some(Hoisted {
+                    registers: misplaced,
+                    variables: DenseSet::new(),
+                })
+            }
+        };
+        match wrong {
             None => {
                 module.functions[index].body = Some(original);
                 return Err(OutOfSsaError {
@@ -155,8 +171,8 @@ pub fn out_of_ssa(
                     ),
                 });
             }
-            Some(misread) if misread.is_empty() => break,
-            Some(misread) => hoisted = misread,
+            Some(wrong) if wrong.is_empty() => break,
+            Some(wrong) => hoisted = wrong,
         }
     }
     isolated.extend(inserted(function, &assignment));

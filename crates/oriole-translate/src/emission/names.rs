@@ -7,11 +7,15 @@
 //! That is so where the function's own scope declares names before the first instruction, and inner scopes declare no ranges, no names that look
 //! like those compilers give to registers and labels of the function's own scope (`%r1`, `$L__BB0_2`), and no labels of blocks. Nearly
 //! all functions are like that, and their names need not be resolved again.
+//!
+//! A register of an inner scope that is mentioned where no register of its name can be seen surely has to be hoisted. Where such mentions are
+//! all that is wrong, names need not be resolved again either.
 
 use super::Emitter;
-use oriole_collections::StringSet;
+use oriole_collections::{DenseSet, StringMap, StringSet};
 use oriole_ir::{Register, Variable};
-use oriole_syntax::tree::{Statement, Text};
+use oriole_syntax::scopes::Scopes;
+use oriole_syntax::tree::{Module, Statement, Text};
 
 /// Of an inner scope so many names are remembered: what is declared in it is looked for one by one.
 const MOST_DECLARED: usize = 32;
@@ -25,6 +29,54 @@ pub(super) struct Position {
     opened: u32,
     /// What it has declared so far, if it is an inner one; nothing of one in which another one ended.
     declared: Vec<Text>,
+}
+
+/// Scopes within each other up to here are looked through for a name.
+const MOST_NESTED: usize = 16;
+
+/// Which scopes declare registers of which names. Without names that end in a digit: a range may declare these without their being listed.
+pub(super) struct DeclaringScopes {
+    names: StringMap<u32>,
+    /// Numbers of names, and scopes.
+    scopes: DenseSet<(u32, u32)>,
+}
+
+impl DeclaringScopes {
+    fn of(module: &Module, scopes: &Scopes) -> DeclaringScopes {
+        let mut declaring = DeclaringScopes {
+            names: StringMap::new(),
+            scopes: DenseSet::new(),
+        };
+        let text = module.whole_text().as_bytes();
+        for register in &scopes.registers {
+            let end = register.name.span().end as usize;
+            if !text[end - 1].is_ascii_digit() {
+                let name = module.text(register.name);
+                let next = declaring.names.len() as u32;
+                let number = *declaring.names.get_or_insert_with(name, || next);
+                declaring.scopes.insert((number, register.scope));
+            }
+        }
+        declaring
+    }
+
+    /// Whether a register of this name surely cannot be seen in a scope.
+    fn none_visible(&self, name: &str, scope: u32, scopes: &Scopes) -> bool {
+        let Some(&number) = self.names.get(name) else {
+            return false;
+        };
+        let mut scope = scope;
+        for _ in 0..MOST_NESTED {
+            if self.scopes.contains(&(number, scope)) {
+                return false;
+            }
+            if scope == 0 {
+                return true;
+            }
+            scope = scopes.parents[scope as usize];
+        }
+        false
+    }
 }
 
 impl Emitter<'_> {
@@ -73,8 +125,27 @@ impl Emitter<'_> {
         if self.many_scopes && !self.is_doubtful {
             // New registers are declared at the start, under names of their own.
             if let Some(own) = self.scopes.registers.get(register.index()) {
-                self.note_name(own.name, own.scope);
+                if own.scope != 0 && own.scope != self.position.scope {
+                    self.note_outside(register, own.name);
+                } else {
+                    self.note_name(own.name, own.scope);
+                }
             }
+        }
+    }
+
+    /// Looks at a register of an inner scope that is mentioned outside of it.
+    #[cold]
+    fn note_outside(&mut self, register: Register, name: Text) {
+        let (module, scopes) = (&*self.module, self.scopes);
+        let declaring = self
+            .declaring_scopes
+            .get_or_insert_with(|| DeclaringScopes::of(module, scopes));
+        match declaring.none_visible(module.text(name), self.position.scope, scopes) {
+            true => {
+                self.misplaced.insert(register);
+            }
+            false => self.is_doubtful = true,
         }
     }
 
