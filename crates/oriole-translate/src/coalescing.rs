@@ -22,14 +22,15 @@
 //! register otherwise: code nobody touched keeps its names. Segments of a group are kept sorted; the smaller group is
 //! entered into the larger.
 
-use crate::assignment::FreeRegisters;
+use crate::affinities::{Affinity, affinities, is_defined, is_same_edge};
+use crate::assignment::{FreeRegisters, UseCounts};
 use crate::candidates::{Candidate, Candidates};
 use crate::copy_placement::{LiveCandidates, Placement, Placer};
 use crate::parallel_copy::Copy;
 use oriole_analysis::liveness::{LiveIntervals, LiveSets, Segment};
 use oriole_analysis::{ControlFlow, Loops};
 use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption, SmallVec, UnionFind};
-use oriole_ir::{Block, Definition, Function, Instruction, Register, Value};
+use oriole_ir::{Block, Function, Instruction, Register, Value};
 use oriole_isa::{ScalarType, ptxas};
 use std::collections::BTreeMap;
 
@@ -150,28 +151,6 @@ const COPY_COST: u64 = 2;
 /// What a block of copies costs besides them: a branch around it.
 const BLOCK_COST: u64 = 3;
 
-/// Two values that should share a register, and what a copy between them costs.
-pub(crate) struct Affinity {
-    cost: u32,
-    /// How often the copy runs, about.
-    frequency: u32,
-    /// The edge that passes the one for the other; nothing if a guarded instruction keeps it.
-    edge: Option<(Block, u32)>,
-    /// The parameter or the result.
-    pub one: Value,
-    /// The argument, or what is kept.
-    pub other: Value,
-}
-
-/// How values are used where control gets.
-#[derive(Clone, Copy)]
-pub(crate) struct Uses<'a> {
-    /// By how many operands and arguments.
-    pub counts: &'a IndexVec<Value, u32>,
-    /// By which instruction first.
-    pub first: &'a IndexVec<Value, u32>,
-}
-
 /// A register for each value that is defined, new ones included.
 pub(crate) struct Sharing {
     /// The register of each value that is defined where control gets.
@@ -191,7 +170,7 @@ pub(crate) fn share(
     function: &Function,
     (flow, loops): (&ControlFlow, &Loops),
     defined: &[Value],
-    uses: Uses<'_>,
+    uses: &UseCounts<'_>,
     tied: &[(Block, Instruction)],
     free: impl Fn() -> FreeRegisters,
     placer: &mut Placer<'_>,
@@ -256,7 +235,7 @@ pub(crate) fn share(
         }
         best = other;
     }
-    let names = problem.names(&mut best.groups, defined, uses.counts);
+    let names = problem.names(&mut best.groups, defined, uses);
     let (registers, new_registers) = fill(function, defined, &candidates, best.groups, names, free);
     Sharing {
         registers,
@@ -446,11 +425,6 @@ impl Problem<'_> {
     }
 }
 
-/// Whether two affinities are of one edge.
-fn is_same_edge(one: &Affinity, other: &Affinity) -> bool {
-    one.edge.is_some() && one.edge == other.edge
-}
-
 /// Whether two sorted lists of segments have a slot in common.
 fn overlap(mut one: &[Segment], mut other: &[Segment]) -> bool {
     while let ([first, rest @ ..], [second, others @ ..]) = (one, other) {
@@ -593,79 +567,6 @@ impl Problem<'_> {
     }
 }
 
-fn is_defined(function: &Function, value: Value) -> bool {
-    function.values()[value].definition != Definition::Undefined
-}
-
-/// All affinities, in an order that does not depend on the registers values have: the same code in other registers, which is
-/// what this leads to, has the same order.
-fn affinities(
-    function: &Function,
-    (flow, loops): (&ControlFlow, &Loops),
-    defined: &[Value],
-    uses: Uses<'_>,
-    tied: &[(Block, Instruction)],
-) -> Vec<Affinity> {
-    let places = definition_places(function, defined);
-    let mut affinities = Vec::new();
-    let mut tied = tied.iter().peekable();
-    for &block in flow.reverse_postorder() {
-        // A copy in a loop runs often; one on an edge that needs a block of its own also costs a branch.
-        let often = 1 << (2 * loops.depth(block).min(10));
-        while let Some(&(_, instruction)) = tied.next_if(|tied| tied.0 == block) {
-            let kept = function.otherwise(instruction);
-            for (result, kept) in function.results(instruction).zip(kept) {
-                if let Some(kept) = kept.value().filter(|&kept| is_defined(function, kept)) {
-                    affinities.push(Affinity {
-                        cost: often * 2,
-                        frequency: often,
-                        edge: None,
-                        one: result,
-                        other: kept,
-                    });
-                }
-            }
-        }
-        let edges = &function.blocks()[block].edges;
-        for (index, edge) in edges.iter().enumerate() {
-            let splits = edges.len() > 1 && flow.predecessors(edge.target).len() > 1;
-            let parameters = &function.blocks()[edge.target].parameters;
-            let first = affinities.len();
-            for (&parameter, &argument) in parameters.iter().zip(function.arguments(*edge)) {
-                if uses.counts[parameter] > 0 && is_defined(function, argument) {
-                    affinities.push(Affinity {
-                        cost: often * if splits { 3 } else { 2 },
-                        frequency: often,
-                        edge: Some((block, index as u32)),
-                        one: parameter,
-                        other: argument,
-                    });
-                }
-            }
-            affinities[first..].sort_by_key(|affinity: &Affinity| {
-                (places[affinity.other], uses.first[affinity.one])
-            });
-        }
-    }
-    affinities
-}
-
-/// Where each value is defined, in order; the parameters of a block have one place.
-fn definition_places(function: &Function, defined: &[Value]) -> IndexVec<Value, u32> {
-    let mut places = IndexVec::from_elem(u32::MAX, function.values().len());
-    let mut last = None;
-    let mut place = 0;
-    for &value in defined {
-        let definition = function.values()[value].definition;
-        if !(matches!(definition, Definition::Parameter(_)) && last == Some(definition)) {
-            place += 1;
-        }
-        places[value] = place;
-        last = Some(definition);
-    }
-    places
-}
-
 /// A group's preference for the home of some of its values.
 struct Preference {
     leader: Candidate,
@@ -678,7 +579,7 @@ struct Preference {
 fn preferences(
     function: &Function,
     defined: &[Value],
-    use_counts: &IndexVec<Value, u32>,
+    uses: &UseCounts<'_>,
     candidates: &Candidates,
     groups: &mut Groups<'_>,
 ) -> Vec<Preference> {
@@ -690,7 +591,7 @@ fn preferences(
             preferences.push(Preference {
                 leader: groups.leaders.find(candidate),
                 home,
-                mentions: 1 + use_counts[value],
+                mentions: 1 + uses.count(value),
             });
         }
     }
@@ -711,12 +612,7 @@ type Names = IndexVec<Candidate, PackedOption<Register>>;
 
 impl Problem<'_> {
     /// Names the groups after homes, by how much their values are used.
-    fn names(
-        &self,
-        groups: &mut Groups<'_>,
-        defined: &[Value],
-        use_counts: &IndexVec<Value, u32>,
-    ) -> Names {
+    fn names(&self, groups: &mut Groups<'_>, defined: &[Value], uses: &UseCounts<'_>) -> Names {
         let Problem {
             function,
             candidates,
@@ -726,7 +622,7 @@ impl Problem<'_> {
         let mut occupied: DenseMap<Register, SegmentSet> = DenseMap::new();
         let mut names: Names = IndexVec::from_elem(PackedOption::none(), candidates.values.len());
         for Preference { leader, home, .. } in
-            preferences(function, defined, use_counts, candidates, groups)
+            preferences(function, defined, uses, candidates, groups)
         {
             let is_taken = |other: &Candidate| names[*other].expand() == Some(home);
             if names[leader].is_some()

@@ -1,0 +1,150 @@
+//! Affinities: which values should share a register, and what a copy between them would cost.
+
+use crate::assignment::UseCounts;
+use oriole_analysis::{ControlFlow, Loops};
+use oriole_collections::IndexVec;
+use oriole_ir::{Block, Definition, Function, Instruction, Use, Value};
+
+/// Two values that should share a register, and what a copy between them costs.
+pub(crate) struct Affinity {
+    pub cost: u32,
+    /// How often the copy runs, about.
+    pub frequency: u32,
+    /// The edge that passes the one for the other; nothing if a guarded instruction keeps it.
+    pub edge: Option<(Block, u32)>,
+    /// The parameter or the result.
+    pub one: Value,
+    /// The argument, or what is kept.
+    pub other: Value,
+}
+
+/// Whether two affinities are of one edge.
+pub(crate) fn is_same_edge(one: &Affinity, other: &Affinity) -> bool {
+    one.edge.is_some() && one.edge == other.edge
+}
+
+/// Whether a value is anything in particular.
+pub(crate) fn is_defined(function: &Function, value: Value) -> bool {
+    function.values()[value].definition != Definition::Undefined
+}
+
+/// All affinities, in an order that does not depend on the registers values have: the same code in other registers, which is
+/// what this leads to, has the same order.
+pub(crate) fn affinities(
+    function: &Function,
+    (flow, loops): (&ControlFlow, &Loops),
+    defined: &[Value],
+    uses: &UseCounts<'_>,
+    tied: &[(Block, Instruction)],
+) -> Vec<Affinity> {
+    let (mut definitions, mut first_uses) = (None, None);
+    let mut affinities = Vec::new();
+    let mut tied = tied.iter().peekable();
+    for &block in flow.reverse_postorder() {
+        // A copy in a loop runs often; one on an edge that needs a block of its own also costs a branch.
+        let often = 1 << (2 * loops.depth(block).min(10));
+        while let Some(&(_, instruction)) = tied.next_if(|tied| tied.0 == block) {
+            let kept = function.otherwise(instruction);
+            for (result, kept) in function.results(instruction).zip(kept) {
+                if let Some(kept) = kept.value().filter(|&kept| is_defined(function, kept)) {
+                    affinities.push(Affinity {
+                        cost: often * 2,
+                        frequency: often,
+                        edge: None,
+                        one: result,
+                        other: kept,
+                    });
+                }
+            }
+        }
+        let edges = &function.blocks()[block].edges;
+        for (index, edge) in edges.iter().enumerate() {
+            let splits = edges.len() > 1 && flow.predecessors(edge.target).len() > 1;
+            let parameters = &function.blocks()[edge.target].parameters;
+            let first = affinities.len();
+            for (&parameter, &argument) in parameters.iter().zip(function.arguments(*edge)) {
+                if uses.count(parameter) > 0 && is_defined(function, argument) {
+                    affinities.push(Affinity {
+                        cost: often * if splits { 3 } else { 2 },
+                        frequency: often,
+                        edge: Some((block, index as u32)),
+                        one: parameter,
+                        other: argument,
+                    });
+                }
+            }
+            if affinities.len() - first > 1 {
+                let places =
+                    definitions.get_or_insert_with(|| definition_places(function, defined));
+                affinities[first..].sort_by(|one: &Affinity, other: &Affinity| {
+                    let defined = places[one.other].cmp(&places[other.other]);
+                    defined.then_with(|| {
+                        let uses = first_uses.get_or_insert_with(|| FirstUses::of(function, flow));
+                        uses.place(one.one).cmp(&uses.place(other.one))
+                    })
+                });
+            }
+        }
+    }
+    affinities
+}
+
+/// Where values are first used, in reverse postorder of blocks.
+struct FirstUses<'a> {
+    function: &'a Function,
+    /// The place of each instruction, `u32::MAX` where control does not get.
+    instructions: IndexVec<Instruction, u32>,
+    /// The place of the edges out of each block.
+    ends: IndexVec<Block, u32>,
+    /// The places of values that somebody asked for; 0 for others.
+    found: IndexVec<Value, u32>,
+}
+
+impl FirstUses<'_> {
+    fn of<'a>(function: &'a Function, flow: &ControlFlow) -> FirstUses<'a> {
+        let mut uses = FirstUses {
+            function,
+            instructions: IndexVec::from_elem(u32::MAX, function.instruction_bound()),
+            ends: IndexVec::from_elem(u32::MAX, function.blocks().len()),
+            found: IndexVec::from_elem(0, function.values().len()),
+        };
+        let mut place = 0;
+        for &block in flow.reverse_postorder() {
+            for instruction in function.instructions_of(block) {
+                place += 1;
+                uses.instructions[instruction] = place;
+            }
+            place += 1;
+            uses.ends[block] = place;
+        }
+        uses
+    }
+
+    /// Where a value is used first.
+    fn place(&mut self, value: Value) -> u32 {
+        if self.found[value] == 0 {
+            let places = self.function.uses_of(value).map(|user| match user {
+                Use::Instruction(instruction) => self.instructions[instruction],
+                Use::Edge(block) => self.ends[block],
+            });
+            self.found[value] = places.min().unwrap_or(u32::MAX);
+        }
+        self.found[value]
+    }
+}
+
+/// Where each value is defined, in order; the parameters of a block have one place.
+fn definition_places(function: &Function, defined: &[Value]) -> IndexVec<Value, u32> {
+    let mut places = IndexVec::from_elem(u32::MAX, function.values().len());
+    let mut last = None;
+    let mut place = 0;
+    for &value in defined {
+        let definition = function.values()[value].definition;
+        if !(matches!(definition, Definition::Parameter(_)) && last == Some(definition)) {
+            place += 1;
+        }
+        places[value] = place;
+        last = Some(definition);
+    }
+    places
+}
