@@ -2,7 +2,7 @@
 
 use crate::assignment::UseCounts;
 use oriole_analysis::{ControlFlow, Loops};
-use oriole_collections::IndexVec;
+use oriole_collections::{IndexVec, SmallVec};
 use oriole_ir::{Block, Definition, Function, Instruction, Use, Value};
 
 /// Two values that should share a register, and what a copy between them costs.
@@ -16,6 +16,34 @@ pub(crate) struct Affinity {
     pub one: Value,
     /// The argument, or what is kept.
     pub other: Value,
+}
+
+/// Affinities by what they cost, dearest first.
+pub(crate) struct CostClasses {
+    /// The class of each affinity.
+    pub of: Vec<u32>,
+    pub count: usize,
+}
+
+impl CostClasses {
+    pub fn of(affinities: &[Affinity]) -> CostClasses {
+        // There are no more costs than depths of loops that count, twice.
+        let mut costs: SmallVec<[u32; 8]> = SmallVec::new();
+        for affinity in affinities {
+            if !costs.contains(&affinity.cost) {
+                costs.push(affinity.cost);
+            }
+        }
+        costs.sort_unstable_by(|one, other| other.cmp(one));
+        let class = |affinity: &Affinity| {
+            let class = costs.iter().position(|&cost| cost == affinity.cost);
+            class.unwrap_or(0) as u32
+        };
+        CostClasses {
+            of: affinities.iter().map(class).collect(),
+            count: costs.len(),
+        }
+    }
 }
 
 /// Whether two affinities are of one edge.

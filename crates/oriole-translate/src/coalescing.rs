@@ -22,7 +22,7 @@
 //! register otherwise: code nobody touched keeps its names. Segments of a group are kept sorted; the smaller group is
 //! entered into the larger.
 
-use crate::affinities::{Affinity, affinities, is_defined, is_same_edge};
+use crate::affinities::{Affinity, CostClasses, affinities, is_defined, is_same_edge};
 use crate::assignment::{FreeRegisters, UseCounts};
 use crate::candidates::{Candidate, Candidates};
 use crate::copy_placement::{LiveCandidates, Placement, Placer};
@@ -180,6 +180,7 @@ pub(crate) fn share(
     let problem = Problem {
         function,
         affinities: &affinities,
+        classes: CostClasses::of(&affinities),
         intervals: LiveIntervals::of(&candidates),
         candidates: &candidates,
         tied,
@@ -216,6 +217,10 @@ pub(crate) fn share(
         if best.cost <= least {
             break;
         }
+        if matches!(order, Order::Kept) && tied.is_empty() {
+            // Nothing is kept, so that this is the first one again.
+            continue;
+        }
         let arranged = problem.arrange(*order);
         if tried.contains(&arranged) {
             continue;
@@ -249,6 +254,7 @@ pub(crate) fn share(
 struct Problem<'a> {
     function: &'a Function,
     affinities: &'a [Affinity],
+    classes: CostClasses,
     candidates: &'a Candidates<'a>,
     intervals: LiveIntervals,
     tied: &'a [(Block, Instruction)],
@@ -406,22 +412,32 @@ impl Problem<'_> {
         numbers: impl IntoIterator<Item = u32>,
         is_preferred: impl Fn(&Affinity) -> bool,
     ) -> Vec<u32> {
-        // There are no more costs than depths of loops that count, twice.
-        let mut costs: SmallVec<[u32; 8]> = SmallVec::new();
-        let mut lists: [Vec<Vec<u32>>; 2] = Default::default();
-        for number in numbers {
-            let affinity = &self.affinities[number as usize];
-            let found = costs.binary_search_by(|cost| affinity.cost.cmp(cost));
-            let class = found.unwrap_or_else(|class| {
-                costs.insert(class, affinity.cost);
-                for list in &mut lists {
-                    list.insert(class, Vec::new());
+        // The preferred ones of each class, dearest first, and then the others.
+        let others = self.classes.count;
+        let numbers: Vec<(u32, usize)> = numbers
+            .into_iter()
+            .map(|number| {
+                let class = self.classes.of[number as usize] as usize;
+                match is_preferred(&self.affinities[number as usize]) {
+                    true => (number, class),
+                    false => (number, others + class),
                 }
-                class
-            });
-            lists[usize::from(!is_preferred(affinity))][class].push(number);
+            })
+            .collect();
+        let mut ends: SmallVec<[u32; 16]> = SmallVec::from_elem(0, 2 * others);
+        for &(_, class) in &numbers {
+            ends[class] += 1;
         }
-        lists.concat().concat()
+        let mut start = 0;
+        for end in &mut ends {
+            start += std::mem::replace(end, start);
+        }
+        let mut arranged = vec![0; numbers.len()];
+        for (number, class) in numbers {
+            arranged[ends[class] as usize] = number;
+            ends[class] += 1;
+        }
+        arranged
     }
 }
 
