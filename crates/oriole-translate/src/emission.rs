@@ -32,12 +32,13 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 pub(crate) use declarations::can_be_declared;
+pub(crate) use names::probably_misplaced;
 
 /// A written body, and what its names should mean.
 pub(crate) struct Emission {
     pub body: Body,
     pub meanings: Meanings,
-    /// Registers that are mentioned where they cannot be seen.
+    /// Registers that are mentioned where they cannot be seen under the names they had.
     pub misplaced: DenseSet<Register>,
     /// Whether some other name may mean something else than it should; false if that is plainly not so.
     pub is_doubtful: bool,
@@ -208,8 +209,7 @@ pub(crate) fn emit(
         declaring_scopes: None,
         misplaced: DenseSet::new(),
         in_place: true,
-        // With hoisted names nobody asks again.
-        is_doubtful: !hoisted.is_empty(),
+        is_doubtful: false,
         keep_labels,
         starts_block: vec![false; scopes.labels.len()],
         label_cursor: 0,

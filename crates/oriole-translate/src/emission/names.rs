@@ -12,13 +12,69 @@
 //! all that is wrong, names need not be resolved again either.
 
 use super::Emitter;
+use crate::assignment::Assignment;
 use oriole_collections::{DenseSet, StringMap, StringSet};
-use oriole_ir::{Register, Variable};
+use oriole_ir::{Definition, Function, Instruction, Register, Use, Variable};
 use oriole_syntax::scopes::Scopes;
-use oriole_syntax::tree::{Module, Statement, Text};
+use oriole_syntax::tree::{Body, Module, Statement, Text};
 
 /// Of an inner scope so many names are remembered: what is declared in it is looked for one by one.
 const MOST_DECLARED: usize = 32;
+
+/// The registers that probably have to be hoisted: those of inner scopes that instructions mention which stand in other scopes. Cheap, and
+/// mostly right; [`Emission::misplaced`](super::Emission::misplaced) says whether it was.
+pub(crate) fn probably_misplaced(
+    original: &Body,
+    function: &Function,
+    scopes: &Scopes,
+    assignment: &Assignment,
+) -> DenseSet<Register> {
+    let mut misplaced = DenseSet::new();
+    if scopes.parents.len() == 1 || scopes.registers.iter().all(|own| own.scope == 0) {
+        return misplaced;
+    }
+    // Where each scope goes on or begins.
+    let mut borders: Vec<(u32, u32)> = vec![(0, 0)];
+    let (mut scope, mut opened) = (0, 0);
+    for (index, statement) in (0..).zip(&original.statements) {
+        match statement {
+            Statement::ScopeOpen(_) => {
+                opened += 1;
+                scope = opened;
+            }
+            Statement::ScopeClose(_) => scope = scopes.parents[scope as usize],
+            _ => continue,
+        }
+        borders.push((index, scope));
+    }
+    let scope_of = |instruction: Instruction| {
+        let statement = function.anchor(instruction)?;
+        let behind = borders.partition_point(|&(index, _)| index <= statement);
+        Some(borders[behind - 1].1)
+    };
+    for (value, register) in assignment.registers.iter() {
+        let Some(register) = register.expand() else {
+            continue;
+        };
+        let own = match scopes.registers.get(register.index()) {
+            Some(own) if own.scope != 0 => own.scope,
+            _ => continue,
+        };
+        let maker = match function.values()[value].definition {
+            Definition::Instruction(maker) => function.block_of(maker).map(|_| maker),
+            _ => None,
+        };
+        let users = function.uses_of(value).filter_map(|user| match user {
+            Use::Instruction(user) => Some(user),
+            Use::Edge(_) => None,
+        });
+        let mut mentions = maker.into_iter().chain(users);
+        if mentions.any(|instruction| scope_of(instruction).is_some_and(|scope| scope != own)) {
+            misplaced.insert(register);
+        }
+    }
+    misplaced
+}
 
 /// Where statements are written, as far as names depend on it.
 #[derive(Default)]
