@@ -572,11 +572,20 @@ impl<'text> Parser<'text> {
     }
 
     /// Names have no dots, and `_` and `WARP_SZ` mean something else.
+    #[inline]
     fn check_name(&mut self, name: Token, what: &str) -> Parsed<()> {
+        let bytes = self.lexer.bytes(name);
+        let is_name = !matches!(bytes, b"_" | b"WARP_SZ") && bytes.iter().all(|&byte| byte != b'.');
+        match is_name {
+            true => Ok(()),
+            false => Err(self.not_a_name(name, what)),
+        }
+    }
+
+    #[cold]
+    fn not_a_name(&mut self, name: Token, what: &str) -> Reported {
         let text = self.source(name);
-        let error = if text.as_bytes().contains(&b'.')
-            && let Some(dot) = text.find('.')
-        {
+        let error = if let Some(dot) = text.find('.') {
             Diagnostic::error(
                 "invalid-name",
                 name.span(),
@@ -586,7 +595,7 @@ impl<'text> Parser<'text> {
                 "a name ends before a dot: `{}`",
                 shortened(&text[..dot])
             ))
-        } else if text == "_" || text == "WARP_SZ" {
+        } else {
             Diagnostic::error(
                 "invalid-name",
                 name.span(),
@@ -597,10 +606,8 @@ impl<'text> Parser<'text> {
             } else {
                 "`WARP_SZ` is a constant"
             })
-        } else {
-            return Ok(());
         };
-        Err(self.error(error))
+        self.error(error)
     }
 }
 
