@@ -202,15 +202,16 @@ pub(crate) fn share(
     ];
     // The best of several orders, until no other can be better.
     let mut tried = vec![problem.arrange(orders[0])];
-    let mut best = problem.solve(&tried[0], placer);
+    let first = problem.solve(&tried[0], u64::MAX, placer);
+    let mut best = first.expect("all copies cost less than that");
     let least = match best.cost {
         0 => 0,
         _ => problem.least_cost(&mut best, placer),
     };
     if cfg!(debug_assertions) {
         for order in orders {
-            let other = problem.solve(&problem.arrange(order), placer);
-            assert!(other.cost >= least, "no order costs less than the least");
+            let other = problem.solve(&problem.arrange(order), least, placer);
+            assert!(other.is_none(), "no order costs less than the least");
         }
     }
     for order in &orders[1..] {
@@ -225,8 +226,7 @@ pub(crate) fn share(
         if tried.contains(&arranged) {
             continue;
         }
-        let other = problem.solve(&arranged, placer);
-        if other.cost < best.cost {
+        if let Some(other) = problem.solve(&arranged, best.cost, placer) {
             best = other;
         }
         tried.push(arranged);
@@ -234,11 +234,11 @@ pub(crate) fn share(
     // Results that had to leave their groups may suit others.
     while best.cost > least && !best.displaced.is_empty() {
         let groups = best.partition(&candidates);
-        let other = problem.solve(&problem.arrange(Order::Together(&groups)), placer);
-        if other.cost >= best.cost {
-            break;
+        let arranged = problem.arrange(Order::Together(&groups));
+        match problem.solve(&arranged, best.cost, placer) {
+            Some(other) => best = other,
+            None => break,
         }
-        best = other;
     }
     let names = problem.names(&mut best.groups, defined, uses);
     let (registers, new_registers) = fill(function, defined, &candidates, best.groups, names, free);
@@ -354,8 +354,8 @@ impl Problem<'_> {
         self.intervals.segments(candidate.as_u32())
     }
 
-    /// Grants affinities, given by their numbers, in this order.
-    fn solve(&self, order: &[u32], placer: &mut Placer<'_>) -> Solution<'_> {
+    /// Grants affinities, given by their numbers, in this order. Nothing if copies cost `limit` or more.
+    fn solve(&self, order: &[u32], limit: u64, placer: &mut Placer<'_>) -> Option<Solution<'_>> {
         let segments = self.candidates.values.keys().map(|candidate| {
             let segments = self.intervals.segments(candidate.as_u32());
             Some(SegmentSet::One(segments))
@@ -365,19 +365,30 @@ impl Problem<'_> {
             segments: segments.collect(),
         };
         let mut refused = Vec::new();
+        let mut copies = 0;
         for &index in order {
             let affinity = &self.affinities[index as usize];
             if !groups.join(self.function, self.candidates, affinity.one, affinity.other) {
                 refused.push(index);
+                // Groups only grow, so that those which are in each other's way stay so. Those of predicates may only not be at home
+                // together.
+                let scalar_type = self.function.values()[affinity.one].scalar_type;
+                if !ptxas::takes_for_constant(scalar_type) {
+                    copies += COPY_COST * u64::from(affinity.frequency);
+                }
+                if copies >= limit {
+                    return None;
+                }
             }
         }
         let (cost, displaced) = self.cost(&mut groups, placer);
-        Solution {
+        debug_assert!(cost >= copies, "what is refused is copied");
+        (cost < limit).then_some(Solution {
             cost,
             groups,
             displaced,
             refused,
-        }
+        })
     }
 
     /// The numbers of the affinities in an order.
