@@ -250,7 +250,7 @@ impl<'module> Printer<'module> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn statement(&mut self, body: &Body, statement: &Statement, depth: usize) {
         match statement {
             Statement::Instruction(instruction) => {
@@ -306,7 +306,7 @@ impl<'module> Printer<'module> {
         self.output.push(b'\n');
     }
 
-    #[inline]
+    #[inline(always)]
     fn instruction(&mut self, body: &Body, instruction: &Instruction) {
         let mut nodes = &body.operands[instruction.nodes()];
         if instruction.guard != Guard::None {
