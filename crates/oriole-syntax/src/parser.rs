@@ -415,7 +415,7 @@ impl<'text> Parser<'text> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn statement(&mut self, level: Level) -> Parsed<()> {
         match self.kind {
             TokenKind::Word if level == Level::Function => {
@@ -458,6 +458,7 @@ impl<'text> Parser<'text> {
         self.error(error)
     }
 
+    #[inline(never)]
     fn guarded(&mut self, level: Level) -> Parsed<()> {
         if level == Level::Module {
             // `@@DWARF …`: debug information as old compilers wrote it, one line each.
@@ -502,8 +503,9 @@ impl<'text> Parser<'text> {
         self.instruction(word, guard, start)
     }
 
-    /// The rest of an instruction behind its mnemonic. Nodes from `start` on are its own.
-    #[inline]
+    /// The rest of an instruction behind its mnemonic. Nodes from `start` on are its own. Nearly all statements are instructions, so that
+    /// no calls stand between them and the loop over statements.
+    #[inline(always)]
     fn instruction(&mut self, mnemonic: Token, guard: Guard, start: usize) -> Parsed<()> {
         let mnemonic_text = if self.at(TokenKind::DotWord) {
             self.join_mnemonic(mnemonic)
