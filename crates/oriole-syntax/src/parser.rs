@@ -415,7 +415,7 @@ impl<'text> Parser<'text> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn statement(&mut self, level: Level) -> Parsed<()> {
         match self.kind {
             TokenKind::Word if level == Level::Function => {
@@ -458,6 +458,7 @@ impl<'text> Parser<'text> {
         self.error(error)
     }
 
+    #[inline(never)]
     fn guarded(&mut self, level: Level) -> Parsed<()> {
         if level == Level::Module {
             // `@@DWARF …`: debug information as old compilers wrote it, one line each.
@@ -502,8 +503,9 @@ impl<'text> Parser<'text> {
         self.instruction(word, guard, start)
     }
 
-    /// The rest of an instruction behind its mnemonic. Nodes from `start` on are its own.
-    #[inline]
+    /// The rest of an instruction behind its mnemonic. Nodes from `start` on are its own. Nearly all statements are instructions, so that
+    /// no calls stand between them and the loop over statements.
+    #[inline(always)]
     fn instruction(&mut self, mnemonic: Token, guard: Guard, start: usize) -> Parsed<()> {
         let mnemonic_text = if self.at(TokenKind::DotWord) {
             self.join_mnemonic(mnemonic)
@@ -572,11 +574,20 @@ impl<'text> Parser<'text> {
     }
 
     /// Names have no dots, and `_` and `WARP_SZ` mean something else.
+    #[inline]
     fn check_name(&mut self, name: Token, what: &str) -> Parsed<()> {
+        let bytes = self.lexer.bytes(name);
+        let is_name = !matches!(bytes, b"_" | b"WARP_SZ") && bytes.iter().all(|&byte| byte != b'.');
+        match is_name {
+            true => Ok(()),
+            false => Err(self.not_a_name(name, what)),
+        }
+    }
+
+    #[cold]
+    fn not_a_name(&mut self, name: Token, what: &str) -> Reported {
         let text = self.source(name);
-        let error = if text.as_bytes().contains(&b'.')
-            && let Some(dot) = text.find('.')
-        {
+        let error = if let Some(dot) = text.find('.') {
             Diagnostic::error(
                 "invalid-name",
                 name.span(),
@@ -586,7 +597,7 @@ impl<'text> Parser<'text> {
                 "a name ends before a dot: `{}`",
                 shortened(&text[..dot])
             ))
-        } else if text == "_" || text == "WARP_SZ" {
+        } else {
             Diagnostic::error(
                 "invalid-name",
                 name.span(),
@@ -597,10 +608,8 @@ impl<'text> Parser<'text> {
             } else {
                 "`WARP_SZ` is a constant"
             })
-        } else {
-            return Ok(());
         };
-        Err(self.error(error))
+        self.error(error)
     }
 }
 

@@ -250,7 +250,7 @@ impl<'module> Printer<'module> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn statement(&mut self, body: &Body, statement: &Statement, depth: usize) {
         match statement {
             Statement::Instruction(instruction) => {
@@ -306,7 +306,7 @@ impl<'module> Printer<'module> {
         self.output.push(b'\n');
     }
 
-    #[inline]
+    #[inline(always)]
     fn instruction(&mut self, body: &Body, instruction: &Instruction) {
         let mut nodes = &body.operands[instruction.nodes()];
         if instruction.guard != Guard::None {
@@ -322,6 +322,11 @@ impl<'module> Printer<'module> {
         self.push(instruction.mnemonic);
         if !nodes.is_empty() {
             self.output.push(b' ');
+            if let Some(written) = self.as_in_text(nodes) {
+                self.push(written);
+                self.output.push(b';');
+                return;
+            }
             nodes = self.operand(nodes);
         }
         while !nodes.is_empty() {
@@ -329,6 +334,48 @@ impl<'module> Printer<'module> {
             nodes = self.operand(nodes);
         }
         self.output.push(b';');
+    }
+
+    /// The part of the text that is just what these operands are to be written as: for most, where they come from.
+    #[inline]
+    fn as_in_text(&self, mut nodes: &[Operand]) -> Option<Text> {
+        let start = nodes.first()?.text.start();
+        let mut end = start;
+        // The end of a piece, if it stands at `end`.
+        let behind = |end: usize, piece: &Operand| {
+            let text = piece.text;
+            (text.start() == end && piece.prefix == Prefix::None).then_some(end + text.len())
+        };
+        let is_leaf = |node: &Operand| matches!(node.kind, OperandKind::Name | OperandKind::Number);
+        loop {
+            nodes = match nodes {
+                [leaf, rest @ ..] if is_leaf(leaf) => {
+                    end = behind(end, leaf)?;
+                    rest
+                }
+                [address, name, rest @ ..]
+                    if address.kind == OperandKind::Address
+                        && address.size == 2
+                        && is_leaf(name)
+                        && self.text.get(end) == Some(&b'[') =>
+                {
+                    end = behind(end + 1, name)?;
+                    if self.text.get(end) != Some(&b']') {
+                        return None;
+                    }
+                    end += 1;
+                    rest
+                }
+                _ => return None,
+            };
+            if nodes.is_empty() {
+                return Some(Text::new(start as u32, (end - start) as u32));
+            }
+            if self.text.get(end..end + 2) != Some(b", ") {
+                return None;
+            }
+            end += 2;
+        }
     }
 
     /// Writes the operand that `nodes` starts with and gives the nodes behind it. Most are a name and nothing else, and are

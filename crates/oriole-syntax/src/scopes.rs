@@ -174,6 +174,21 @@ struct RangeBinding {
     first_slot: u32,
 }
 
+impl RangeBinding {
+    /// A register of the range.
+    #[inline]
+    fn register(&self, name: Text) -> Register {
+        Register {
+            name,
+            element: self.element,
+            scalar_type: self.scalar_type,
+            vector: self.vector,
+            scope: self.scope,
+            in_header: self.in_header,
+        }
+    }
+}
+
 /// Stands for no slots: the range was not mentioned yet, or has too many numbers. Above all indices of slots.
 const NO_SLOTS: u32 = u32::MAX;
 
@@ -405,7 +420,8 @@ impl<'module> Resolver<'module> {
                     if instruction.guard != Guard::None {
                         self.check_guard(operands[0].text, references[nodes.start]);
                     }
-                    if self.text[instruction.mnemonic.span().range()].starts_with(b"br") {
+                    // Of what is no branch the first letter says so, as a rule.
+                    if self.text.get(instruction.mnemonic.start()) == Some(&b'b') {
                         self.check_branch(&instruction, &references[nodes]);
                     }
                 }
@@ -457,10 +473,9 @@ impl<'module> Resolver<'module> {
 
     /// `bra` goes to a label of code, `brx.idx` to a label of a list.
     fn check_branch(&mut self, instruction: &Instruction, references: &[Reference]) {
-        let opcode = self.module.text(instruction.mnemonic);
-        let wants_list = match opcode.split('.').next() {
-            Some("bra") => false,
-            Some("brx") => true,
+        let wants_list = match self.text[instruction.mnemonic.span().range()] {
+            [b'b', b'r', b'a'] | [b'b', b'r', b'a', b'.', ..] => false,
+            [b'b', b'r', b'x'] | [b'b', b'r', b'x', b'.', ..] => true,
             _ => return,
         };
         let operands = self.body.operands(instruction);

@@ -23,7 +23,7 @@
 //! like all others.
 
 use crate::candidates::Candidate;
-use crate::coalescing::{Uses, share};
+use crate::coalescing::share;
 use crate::copy_placement::{LiveCandidates, Placement, Placer};
 use crate::parallel_copy::{Copy, sequentialize};
 use oriole_analysis::liveness::LiveSets;
@@ -132,15 +132,51 @@ impl FreeRegisters {
     }
 }
 
+/// By how many operands and arguments values are used where control gets.
+pub(crate) struct UseCounts<'a> {
+    function: &'a Function,
+    /// Counted, if control does not get everywhere; otherwise the function knows them.
+    counted: Option<IndexVec<Value, u32>>,
+}
+
+impl UseCounts<'_> {
+    fn of<'a>(function: &'a Function, flow: &ControlFlow) -> UseCounts<'a> {
+        let reached = flow.reverse_postorder();
+        let counted = (reached.len() < function.block_order().len()).then(|| {
+            let mut counts = IndexVec::from_elem(0, function.values().len());
+            for &block in reached {
+                for instruction in function.instructions_of(block) {
+                    function
+                        .uses(instruction)
+                        .for_each(|value| counts[value] += 1);
+                }
+                for &edge in &function.blocks()[block].edges {
+                    for &argument in function.arguments(edge) {
+                        counts[argument] += 1;
+                    }
+                }
+            }
+            counts
+        });
+        UseCounts { function, counted }
+    }
+
+    /// By how many a value is used.
+    #[inline]
+    pub fn count(&self, value: Value) -> u32 {
+        match &self.counted {
+            Some(counts) => counts[value],
+            None => self.function.use_count(value),
+        }
+    }
+}
+
 struct Assigner<'a> {
     function: &'a Function,
     flow: &'a ControlFlow,
     loops: &'a Loops,
     assignment: Assignment,
-    /// How many operands and arguments use each value.
-    use_counts: IndexVec<Value, u32>,
-    /// Which instruction where control gets is the first to use each value, or which block's end.
-    first_uses: IndexVec<Value, u32>,
+    uses: UseCounts<'a>,
     /// Values that are defined where control gets, in order.
     defined: Vec<Value>,
     /// Instructions where control gets whose results keep something if the guard is false, with their blocks, in order.
@@ -175,8 +211,7 @@ pub fn assign(function: &Function, analyses: &mut Analyses) -> Assignment {
             lost: Vec::new(),
             preheaders: preheaders(flow),
         },
-        use_counts: IndexVec::from_elem(0, function.values().len()),
-        first_uses: IndexVec::from_elem(u32::MAX, function.values().len()),
+        uses: UseCounts::of(function, flow),
         defined: Vec::with_capacity(function.values().len()),
         tied: Vec::new(),
         round: 0,
@@ -186,7 +221,7 @@ pub fn assign(function: &Function, analyses: &mut Analyses) -> Assignment {
         positions: Vec::new(),
         live: None,
     };
-    assigner.count();
+    assigner.find_defined();
     assigner.house();
     let mut placer = Placer::new(function, flow);
     if !assigner.is_settled() {
@@ -285,33 +320,17 @@ impl Assigner<'_> {
         new_registers.retain(|_| *used.next().expect("one for each register"));
     }
 
-    /// Finds what is defined where control gets, and how often it is used there.
-    fn count(&mut self) {
+    /// Finds what is defined where control gets, and what is tied there.
+    fn find_defined(&mut self) {
         let function = self.function;
-        let mut place = 0;
-        let mut count = |value: Value, place: u32| {
-            self.use_counts[value] += 1;
-            let first = &mut self.first_uses[value];
-            *first = place.min(*first);
-        };
         for &block in self.flow.reverse_postorder() {
             self.defined.extend(&function.blocks()[block].parameters);
             for instruction in function.instructions_of(block) {
-                place += 1;
-                for value in function.uses(instruction) {
-                    count(value, place);
-                }
                 let results = function.results(instruction);
                 if results.len() > 0 && function.format(instruction).is_guarded() {
                     self.tied.push((block, instruction));
                 }
                 self.defined.extend(results);
-            }
-            place += 1;
-            for edge in &function.blocks()[block].edges {
-                for &argument in function.arguments(*edge) {
-                    count(argument, place);
-                }
             }
         }
     }
@@ -380,8 +399,8 @@ impl Assigner<'_> {
         for &value in &self.defined {
             take(value);
         }
-        for (value, &count) in self.use_counts.iter() {
-            if count > 0 {
+        for (value, data) in function.values().iter() {
+            if data.definition == Definition::Undefined && self.uses.count(value) > 0 {
                 take(value);
             }
         }
@@ -458,7 +477,7 @@ impl Assigner<'_> {
             for edge in &function.blocks()[block].edges {
                 let parameters = &function.blocks()[edge.target].parameters;
                 for (&argument, &parameter) in function.arguments(*edge).iter().zip(parameters) {
-                    if self.use_counts[parameter] > 0 && self.needs_copy(argument, parameter) {
+                    if self.uses.count(parameter) > 0 && self.needs_copy(argument, parameter) {
                         return false;
                     }
                 }
@@ -499,10 +518,7 @@ impl Assigner<'_> {
             self.function,
             (self.flow, self.loops),
             &self.defined,
-            Uses {
-                counts: &self.use_counts,
-                first: &self.first_uses,
-            },
+            &self.uses,
             &self.tied,
             || self.free_registers(),
             placer,
@@ -719,7 +735,7 @@ impl Assigner<'_> {
                 let parameters = &function.blocks()[edge.target].parameters;
                 let mut copies = Vec::new();
                 for (&argument, &parameter) in function.arguments(*edge).iter().zip(parameters) {
-                    if self.use_counts[parameter] == 0
+                    if self.uses.count(parameter) == 0
                         || function.values()[argument].definition == Definition::Undefined
                     {
                         continue;

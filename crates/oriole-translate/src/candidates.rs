@@ -3,7 +3,7 @@
 //! A value that no copy concerns and whose home register is nobody else's keeps it whatever happens. Of most functions few
 //! values are left, the *candidates*, and few instructions that touch them: liveness of the others need not be known.
 
-use crate::coalescing::Affinity;
+use crate::affinities::Affinity;
 use oriole_analysis::ControlFlow;
 use oriole_analysis::liveness::{Access, AccessKind, Lists, Program, RegisterFile};
 use oriole_collections::IndexVec;

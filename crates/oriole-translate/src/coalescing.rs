@@ -22,14 +22,15 @@
 //! register otherwise: code nobody touched keeps its names. Segments of a group are kept sorted; the smaller group is
 //! entered into the larger.
 
-use crate::assignment::FreeRegisters;
+use crate::affinities::{Affinity, CostClasses, affinities, is_defined, is_same_edge};
+use crate::assignment::{FreeRegisters, UseCounts};
 use crate::candidates::{Candidate, Candidates};
 use crate::copy_placement::{LiveCandidates, Placement, Placer};
 use crate::parallel_copy::Copy;
 use oriole_analysis::liveness::{LiveIntervals, LiveSets, Segment};
 use oriole_analysis::{ControlFlow, Loops};
 use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption, SmallVec, UnionFind};
-use oriole_ir::{Block, Definition, Function, Instruction, Register, Value};
+use oriole_ir::{Block, Function, Instruction, Register, Value};
 use oriole_isa::{ScalarType, ptxas};
 use std::collections::BTreeMap;
 
@@ -150,28 +151,6 @@ const COPY_COST: u64 = 2;
 /// What a block of copies costs besides them: a branch around it.
 const BLOCK_COST: u64 = 3;
 
-/// Two values that should share a register, and what a copy between them costs.
-pub(crate) struct Affinity {
-    cost: u32,
-    /// How often the copy runs, about.
-    frequency: u32,
-    /// The edge that passes the one for the other; nothing if a guarded instruction keeps it.
-    edge: Option<(Block, u32)>,
-    /// The parameter or the result.
-    pub one: Value,
-    /// The argument, or what is kept.
-    pub other: Value,
-}
-
-/// How values are used where control gets.
-#[derive(Clone, Copy)]
-pub(crate) struct Uses<'a> {
-    /// By how many operands and arguments.
-    pub counts: &'a IndexVec<Value, u32>,
-    /// By which instruction first.
-    pub first: &'a IndexVec<Value, u32>,
-}
-
 /// A register for each value that is defined, new ones included.
 pub(crate) struct Sharing {
     /// The register of each value that is defined where control gets.
@@ -191,7 +170,7 @@ pub(crate) fn share(
     function: &Function,
     (flow, loops): (&ControlFlow, &Loops),
     defined: &[Value],
-    uses: Uses<'_>,
+    uses: &UseCounts<'_>,
     tied: &[(Block, Instruction)],
     free: impl Fn() -> FreeRegisters,
     placer: &mut Placer<'_>,
@@ -201,6 +180,7 @@ pub(crate) fn share(
     let problem = Problem {
         function,
         affinities: &affinities,
+        classes: CostClasses::of(&affinities),
         intervals: LiveIntervals::of(&candidates),
         candidates: &candidates,
         tied,
@@ -222,27 +202,31 @@ pub(crate) fn share(
     ];
     // The best of several orders, until no other can be better.
     let mut tried = vec![problem.arrange(orders[0])];
-    let mut best = problem.solve(&tried[0], placer);
+    let first = problem.solve(&tried[0], u64::MAX, placer);
+    let mut best = first.expect("all copies cost less than that");
     let least = match best.cost {
         0 => 0,
         _ => problem.least_cost(&mut best, placer),
     };
     if cfg!(debug_assertions) {
         for order in orders {
-            let other = problem.solve(&problem.arrange(order), placer);
-            assert!(other.cost >= least, "no order costs less than the least");
+            let other = problem.solve(&problem.arrange(order), least, placer);
+            assert!(other.is_none(), "no order costs less than the least");
         }
     }
     for order in &orders[1..] {
         if best.cost <= least {
             break;
         }
+        if matches!(order, Order::Kept) && tied.is_empty() {
+            // Nothing is kept, so that this is the first one again.
+            continue;
+        }
         let arranged = problem.arrange(*order);
         if tried.contains(&arranged) {
             continue;
         }
-        let other = problem.solve(&arranged, placer);
-        if other.cost < best.cost {
+        if let Some(other) = problem.solve(&arranged, best.cost, placer) {
             best = other;
         }
         tried.push(arranged);
@@ -250,13 +234,13 @@ pub(crate) fn share(
     // Results that had to leave their groups may suit others.
     while best.cost > least && !best.displaced.is_empty() {
         let groups = best.partition(&candidates);
-        let other = problem.solve(&problem.arrange(Order::Together(&groups)), placer);
-        if other.cost >= best.cost {
-            break;
+        let arranged = problem.arrange(Order::Together(&groups));
+        match problem.solve(&arranged, best.cost, placer) {
+            Some(other) => best = other,
+            None => break,
         }
-        best = other;
     }
-    let names = problem.names(&mut best.groups, defined, uses.counts);
+    let names = problem.names(&mut best.groups, defined, uses);
     let (registers, new_registers) = fill(function, defined, &candidates, best.groups, names, free);
     Sharing {
         registers,
@@ -270,6 +254,7 @@ pub(crate) fn share(
 struct Problem<'a> {
     function: &'a Function,
     affinities: &'a [Affinity],
+    classes: CostClasses,
     candidates: &'a Candidates<'a>,
     intervals: LiveIntervals,
     tied: &'a [(Block, Instruction)],
@@ -369,8 +354,8 @@ impl Problem<'_> {
         self.intervals.segments(candidate.as_u32())
     }
 
-    /// Grants affinities, given by their numbers, in this order.
-    fn solve(&self, order: &[u32], placer: &mut Placer<'_>) -> Solution<'_> {
+    /// Grants affinities, given by their numbers, in this order. Nothing if copies cost `limit` or more.
+    fn solve(&self, order: &[u32], limit: u64, placer: &mut Placer<'_>) -> Option<Solution<'_>> {
         let segments = self.candidates.values.keys().map(|candidate| {
             let segments = self.intervals.segments(candidate.as_u32());
             Some(SegmentSet::One(segments))
@@ -380,19 +365,30 @@ impl Problem<'_> {
             segments: segments.collect(),
         };
         let mut refused = Vec::new();
+        let mut copies = 0;
         for &index in order {
             let affinity = &self.affinities[index as usize];
             if !groups.join(self.function, self.candidates, affinity.one, affinity.other) {
                 refused.push(index);
+                // Groups only grow, so that those which are in each other's way stay so. Those of predicates may only not be at home
+                // together.
+                let scalar_type = self.function.values()[affinity.one].scalar_type;
+                if !ptxas::takes_for_constant(scalar_type) {
+                    copies += COPY_COST * u64::from(affinity.frequency);
+                }
+                if copies >= limit {
+                    return None;
+                }
             }
         }
         let (cost, displaced) = self.cost(&mut groups, placer);
-        Solution {
+        debug_assert!(cost >= copies, "what is refused is copied");
+        (cost < limit).then_some(Solution {
             cost,
             groups,
             displaced,
             refused,
-        }
+        })
     }
 
     /// The numbers of the affinities in an order.
@@ -427,28 +423,33 @@ impl Problem<'_> {
         numbers: impl IntoIterator<Item = u32>,
         is_preferred: impl Fn(&Affinity) -> bool,
     ) -> Vec<u32> {
-        // There are no more costs than depths of loops that count, twice.
-        let mut costs: SmallVec<[u32; 8]> = SmallVec::new();
-        let mut lists: [Vec<Vec<u32>>; 2] = Default::default();
-        for number in numbers {
-            let affinity = &self.affinities[number as usize];
-            let found = costs.binary_search_by(|cost| affinity.cost.cmp(cost));
-            let class = found.unwrap_or_else(|class| {
-                costs.insert(class, affinity.cost);
-                for list in &mut lists {
-                    list.insert(class, Vec::new());
+        // The preferred ones of each class, dearest first, and then the others.
+        let others = self.classes.count;
+        let numbers: Vec<(u32, usize)> = numbers
+            .into_iter()
+            .map(|number| {
+                let class = self.classes.of[number as usize] as usize;
+                match is_preferred(&self.affinities[number as usize]) {
+                    true => (number, class),
+                    false => (number, others + class),
                 }
-                class
-            });
-            lists[usize::from(!is_preferred(affinity))][class].push(number);
+            })
+            .collect();
+        let mut ends: SmallVec<[u32; 16]> = SmallVec::from_elem(0, 2 * others);
+        for &(_, class) in &numbers {
+            ends[class] += 1;
         }
-        lists.concat().concat()
+        let mut start = 0;
+        for end in &mut ends {
+            start += std::mem::replace(end, start);
+        }
+        let mut arranged = vec![0; numbers.len()];
+        for (number, class) in numbers {
+            arranged[ends[class] as usize] = number;
+            ends[class] += 1;
+        }
+        arranged
     }
-}
-
-/// Whether two affinities are of one edge.
-fn is_same_edge(one: &Affinity, other: &Affinity) -> bool {
-    one.edge.is_some() && one.edge == other.edge
 }
 
 /// Whether two sorted lists of segments have a slot in common.
@@ -593,127 +594,6 @@ impl Problem<'_> {
     }
 }
 
-fn is_defined(function: &Function, value: Value) -> bool {
-    function.values()[value].definition != Definition::Undefined
-}
-
-/// All affinities, in an order that does not depend on the registers values have: the same code in other registers, which is
-/// what this leads to, has the same order.
-fn affinities(
-    function: &Function,
-    (flow, loops): (&ControlFlow, &Loops),
-    defined: &[Value],
-    uses: Uses<'_>,
-    tied: &[(Block, Instruction)],
-) -> Vec<Affinity> {
-    let places = definition_places(function, defined);
-    let mut ranks: Option<ParameterRanks> = None;
-    let mut affinities = Vec::new();
-    let mut tied = tied.iter().peekable();
-    for &block in flow.reverse_postorder() {
-        // A copy in a loop runs often; one on an edge that needs a block of its own also costs a branch.
-        let often = 1 << (2 * loops.depth(block).min(10));
-        while let Some(&(_, instruction)) = tied.next_if(|tied| tied.0 == block) {
-            let kept = function.otherwise(instruction);
-            for (result, kept) in function.results(instruction).zip(kept) {
-                if let Some(kept) = kept.value().filter(|&kept| is_defined(function, kept)) {
-                    affinities.push(Affinity {
-                        cost: often * 2,
-                        frequency: often,
-                        edge: None,
-                        one: result,
-                        other: kept,
-                    });
-                }
-            }
-        }
-        let edges = &function.blocks()[block].edges;
-        for (index, edge) in edges.iter().enumerate() {
-            let splits = edges.len() > 1 && flow.predecessors(edge.target).len() > 1;
-            let parameters = &function.blocks()[edge.target].parameters;
-            let first = affinities.len();
-            for (&parameter, &argument) in parameters.iter().zip(function.arguments(*edge)) {
-                if uses.counts[parameter] > 0 && is_defined(function, argument) {
-                    affinities.push(Affinity {
-                        cost: often * if splits { 3 } else { 2 },
-                        frequency: often,
-                        edge: Some((block, index as u32)),
-                        one: parameter,
-                        other: argument,
-                    });
-                }
-            }
-            let key = |affinity: &Affinity| (places[affinity.other], uses.first[affinity.one]);
-            affinities[first..].sort_by_key(key);
-            if affinities[first..].is_sorted_by(|one, next| key(one) < key(next)) {
-                continue;
-            }
-            let ranks = ranks.get_or_insert_with(|| ParameterRanks::of(function, flow, uses.first));
-            affinities[first..]
-                .sort_by_key(|affinity| (places[affinity.other], ranks.0[affinity.one]));
-        }
-    }
-    affinities
-}
-
-/// An order of the parameters of each block that does not depend on the order they stand in, which is that of the registers they were made of: by
-/// first use, and of those that a block passes on together by what they become there.
-struct ParameterRanks(IndexVec<Value, u32>);
-
-impl ParameterRanks {
-    fn of(function: &Function, flow: &ControlFlow, first_uses: &IndexVec<Value, u32>) -> Self {
-        // The first edge that passes each value on, and for which parameter.
-        let mut passed: IndexVec<Value, Option<(u32, Value)>> =
-            IndexVec::from_elem(None, function.values().len());
-        let mut number = 0;
-        for &block in flow.reverse_postorder() {
-            for edge in &function.blocks()[block].edges {
-                let parameters = &function.blocks()[edge.target].parameters;
-                for (&parameter, &argument) in parameters.iter().zip(function.arguments(*edge)) {
-                    passed[argument].get_or_insert((number, parameter));
-                }
-                number += 1;
-            }
-        }
-        let mut ranks = IndexVec::from_elem(0, function.values().len());
-        let mut keyed = Vec::new();
-        // Twice: on the first walk nothing is known yet of what edges back lead to.
-        for _ in 0..2 {
-            for &block in flow.reverse_postorder().iter().rev() {
-                let parameters = function.blocks()[block].parameters.iter();
-                keyed.clear();
-                keyed.extend(parameters.map(|&parameter| {
-                    let passed = passed[parameter].map(|(edge, to)| (edge, ranks[to]));
-                    ((first_uses[parameter], passed), parameter)
-                }));
-                keyed.sort_by_key(|&(key, _)| key);
-                for (rank, alike) in keyed.chunk_by(|one, next| one.0 == next.0).enumerate() {
-                    for &(_, parameter) in alike {
-                        ranks[parameter] = rank as u32;
-                    }
-                }
-            }
-        }
-        ParameterRanks(ranks)
-    }
-}
-
-/// Where each value is defined, in order; the parameters of a block have one place.
-fn definition_places(function: &Function, defined: &[Value]) -> IndexVec<Value, u32> {
-    let mut places = IndexVec::from_elem(u32::MAX, function.values().len());
-    let mut last = None;
-    let mut place = 0;
-    for &value in defined {
-        let definition = function.values()[value].definition;
-        if !(matches!(definition, Definition::Parameter(_)) && last == Some(definition)) {
-            place += 1;
-        }
-        places[value] = place;
-        last = Some(definition);
-    }
-    places
-}
-
 /// A group's preference for the home of some of its values.
 struct Preference {
     leader: Candidate,
@@ -726,7 +606,7 @@ struct Preference {
 fn preferences(
     function: &Function,
     defined: &[Value],
-    use_counts: &IndexVec<Value, u32>,
+    uses: &UseCounts<'_>,
     candidates: &Candidates,
     groups: &mut Groups<'_>,
 ) -> Vec<Preference> {
@@ -738,7 +618,7 @@ fn preferences(
             preferences.push(Preference {
                 leader: groups.leaders.find(candidate),
                 home,
-                mentions: 1 + use_counts[value],
+                mentions: 1 + uses.count(value),
             });
         }
     }
@@ -759,12 +639,7 @@ type Names = IndexVec<Candidate, PackedOption<Register>>;
 
 impl Problem<'_> {
     /// Names the groups after homes, by how much their values are used.
-    fn names(
-        &self,
-        groups: &mut Groups<'_>,
-        defined: &[Value],
-        use_counts: &IndexVec<Value, u32>,
-    ) -> Names {
+    fn names(&self, groups: &mut Groups<'_>, defined: &[Value], uses: &UseCounts<'_>) -> Names {
         let Problem {
             function,
             candidates,
@@ -774,7 +649,7 @@ impl Problem<'_> {
         let mut occupied: DenseMap<Register, SegmentSet> = DenseMap::new();
         let mut names: Names = IndexVec::from_elem(PackedOption::none(), candidates.values.len());
         for Preference { leader, home, .. } in
-            preferences(function, defined, use_counts, candidates, groups)
+            preferences(function, defined, uses, candidates, groups)
         {
             let is_taken = |other: &Candidate| names[*other].expand() == Some(home);
             if names[leader].is_some()

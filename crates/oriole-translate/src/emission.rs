@@ -18,7 +18,7 @@ use crate::naming::Naming;
 use crate::out_of_ssa::Hoisted;
 use crate::parallel_copy::Copy;
 use declarations::Places;
-use names::Position;
+use names::{DeclaringScopes, Position};
 use oriole_collections::{DenseMap, DenseSet, IndexVec, StringSet};
 use oriole_ir::{Block, Function, Global, Instruction, Register, Variable};
 use oriole_isa::ScalarType;
@@ -32,12 +32,15 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 pub(crate) use declarations::can_be_declared;
+pub(crate) use names::probably_misplaced;
 
 /// A written body, and what its names should mean.
 pub(crate) struct Emission {
     pub body: Body,
     pub meanings: Meanings,
-    /// Whether some name may mean something else than it should; false if that is plainly not so.
+    /// Registers that are mentioned where they cannot be seen under the names they had.
+    pub misplaced: DenseSet<Register>,
+    /// Whether some other name may mean something else than it should; false if that is plainly not so.
     pub is_doubtful: bool,
 }
 
@@ -126,6 +129,10 @@ struct Emitter<'a> {
     position: Position,
     /// The names that inner scopes declare, once they were asked for.
     inner_names: Option<StringSet>,
+    /// The scopes that declare each name of a register, once they were asked for.
+    declaring_scopes: Option<DeclaringScopes>,
+    /// See [`Emission::misplaced`].
+    misplaced: DenseSet<Register>,
     /// Whether the instruction being written stands where its statement did.
     in_place: bool,
     is_doubtful: bool,
@@ -199,6 +206,8 @@ pub(crate) fn emit(
         hoists: !hoisted.is_empty(),
         position: Position::default(),
         inner_names: None,
+        declaring_scopes: None,
+        misplaced: DenseSet::new(),
         in_place: true,
         is_doubtful: false,
         keep_labels,
@@ -224,6 +233,7 @@ pub(crate) fn emit(
         mut meanings,
         label_uses,
         label_statements,
+        misplaced,
         is_doubtful,
         ..
     } = emitter;
@@ -236,6 +246,7 @@ pub(crate) fn emit(
     Emission {
         body,
         meanings,
+        misplaced,
         is_doubtful,
     }
 }

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod affinities;
 mod assignment;
 mod candidates;
 mod checker;

@@ -2,14 +2,14 @@
 //!
 //! Three steps: [`crate::assign`] gives every value a register, once more where loops must copy what would be lost
 //! (`parameter_isolation`), emission writes statements, and the names of what was
-//! written are resolved again to make sure that each operand means the register it should, unless emission saw that none can
-//! mean another. A register or variable that is needed where its scope has ended, or where another one hides it, is hoisted: it
-//! gets a new name, declared at the function's start.
+//! written are resolved again to make sure that each operand means the register it should, unless emission saw which ones do
+//! not. A register or variable that is needed where its scope has ended, or where another one hides it, is hoisted: it gets a
+//! new name, declared at the function's start.
 
 use crate::assignment::{Assignment, assign, homes};
 use crate::checker::check;
 use crate::copy_placement::Placement;
-use crate::emission::{Emission, Meanings, can_be_declared, emit};
+use crate::emission::{Emission, Meanings, can_be_declared, emit, probably_misplaced};
 use crate::into_ssa::Translated;
 use crate::parameter_isolation::isolate;
 use oriole_analysis::{Analyses, ControlFlow};
@@ -38,6 +38,15 @@ impl std::error::Error for OutOfSsaError {}
 pub(crate) struct Hoisted {
     pub registers: DenseSet<Register>,
     pub variables: DenseSet<Variable>,
+}
+
+impl From<DenseSet<Register>> for Hoisted {
+    fn from(registers: DenseSet<Register>) -> Hoisted {
+        Hoisted {
+            registers,
+            variables: DenseSet::new(),
+        }
+    }
 }
 
 impl Hoisted {
@@ -113,57 +122,141 @@ pub fn out_of_ssa(
         .body
         .take()
         .expect("only functions with a body are translated");
-    let mut hoisted = Hoisted::default();
-    // Once for functions with one scope or with no doubt, and a second time if that shows names to hoist: these get names
-    // that nothing else has and that are visible everywhere, so what was right before stays right.
-    loop {
-        let emission = emit(
-            module,
-            globals,
-            &original,
-            function,
-            scopes,
-            &assignment,
-            &hoisted,
-        );
-        if scopes.parents.len() == 1 {
-            module.functions[index].body = Some(emission.body);
-            break;
-        }
-        let Emission {
-            body,
-            meanings,
-            is_doubtful,
-        } = emission;
-        module.functions[index].body = Some(body);
-        let misread =
-            |module: &Module| misread(module, globals, index, scopes, function, &meanings);
-        if !is_doubtful || !hoisted.is_empty() {
-            debug_assert!(
-                misread(module).is_some_and(|misread| misread.is_empty()),
-                "names that need not be resolved again mean what they should"
-            );
-            break;
-        }
-        match misread(module) {
-            None => {
-                module.functions[index].body = Some(original);
-                return Err(OutOfSsaError {
-                    message: format!(
-                        "`{}`: a label or variable cannot be seen from where it is needed",
-                        module.text(module.functions[index].name)
-                    ),
-                });
-            }
-            Some(misread) if misread.is_empty() => break,
-            Some(misread) => hoisted = misread,
-        }
+    let mut writing = Writing {
+        module,
+        globals,
+        index,
+        original: &original,
+        function,
+        scopes,
+        assignment: &assignment,
+    };
+    if !writing.run() {
+        module.functions[index].body = Some(original);
+        return Err(OutOfSsaError {
+            message: format!(
+                "`{}`: a label or variable cannot be seen from where it is needed",
+                module.text(module.functions[index].name)
+            ),
+        });
     }
     isolated.extend(inserted(function, &assignment));
     Ok(Written {
         copies: isolated,
         original,
     })
+}
+
+/// A function that is written with what its values were assigned.
+struct Writing<'a> {
+    module: &'a mut Module,
+    globals: &'a Globals,
+    index: usize,
+    original: &'a Body,
+    function: &'a Function,
+    scopes: &'a Scopes,
+    assignment: &'a Assignment,
+}
+
+impl Writing<'_> {
+    /// Writes the function; whether all names could be made to mean what they should.
+    ///
+    /// Once for functions with one scope or with no doubt, and a second time if that shows other names to hoist than were guessed:
+    /// these get names that nothing else has and that are visible everywhere, so what was right before stays right.
+    fn run(&mut self) -> bool {
+        let guess = probably_misplaced(self.original, self.function, self.scopes, self.assignment);
+        let mut hoisted = Hoisted::from(guess);
+        let mut is_guess = !hoisted.is_empty();
+        loop {
+            let Emission {
+                body,
+                meanings,
+                misplaced,
+                is_doubtful,
+            } = self.emit(&hoisted);
+            self.module.functions[self.index].body = Some(body);
+            if self.scopes.parents.len() == 1 {
+                return true;
+            }
+            if std::mem::take(&mut is_guess) {
+                if !is_doubtful && misplaced == hoisted.registers {
+                    debug_assert!(
+                        self.is_what_would_be_found(&misplaced),
+                        "what was guessed is what would have been found"
+                    );
+                } else {
+                    hoisted = match is_doubtful {
+                        true => Hoisted::default(),
+                        false => Hoisted::from(misplaced),
+                    };
+                    continue;
+                }
+            }
+            if !hoisted.is_empty() || !is_doubtful && misplaced.is_empty() {
+                debug_assert!(
+                    self.misread(&meanings)
+                        .is_some_and(|misread| misread.is_empty()),
+                    "names that need not be resolved again mean what they should"
+                );
+                return true;
+            }
+            let wrong = match is_doubtful {
+                true => self.misread(&meanings),
+                false => {
+                    debug_assert!(
+                        self.are_misread(&meanings, &misplaced),
+                        "registers that are mentioned where they cannot be seen are all that is wrong"
+                    );
+                    Some(Hoisted::from(misplaced))
+                }
+            };
+            match wrong {
+                None => return false,
+                Some(wrong) if wrong.is_empty() => return true,
+                Some(wrong) => hoisted = wrong,
+            }
+        }
+    }
+
+    fn emit(&mut self, hoisted: &Hoisted) -> Emission {
+        emit(
+            self.module,
+            self.globals,
+            self.original,
+            self.function,
+            self.scopes,
+            self.assignment,
+            hoisted,
+        )
+    }
+
+    /// What is wrong with the names that were written.
+    fn misread(&self, meanings: &Meanings) -> Option<Hoisted> {
+        let Writing {
+            module,
+            globals,
+            index,
+            function,
+            scopes,
+            ..
+        } = self;
+        misread(module, globals, *index, scopes, function, meanings)
+    }
+
+    /// Whether just the names of these registers are wrong.
+    fn are_misread(&self, meanings: &Meanings, registers: &DenseSet<Register>) -> bool {
+        self.misread(meanings)
+            .is_some_and(|wrong| wrong.registers == *registers && wrong.variables.is_empty())
+    }
+
+    /// Whether just the names of these registers are wrong if nothing is hoisted.
+    fn is_what_would_be_found(&mut self, registers: &DenseSet<Register>) -> bool {
+        let plain = self.emit(&Hoisted::default());
+        let written = self.module.functions[self.index].body.replace(plain.body);
+        let is_right = self.are_misread(&plain.meanings, registers);
+        self.module.functions[self.index].body = written;
+        is_right
+    }
 }
 
 /// The copies of an assignment.

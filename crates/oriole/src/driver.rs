@@ -410,7 +410,8 @@ impl Worker<'_, '_> {
             .filter(|work| work.ssa.is_some())
             .partition(|work| is_asked_for(self, work));
         let saved: Vec<Fuel> = chosen.iter().map(|work| work.fuel.clone()).collect();
-        let results = self.phases(&mut chosen, phases);
+        let must_improve = matches!(plan.options.keep, Keep::Better);
+        let results = self.phases(&mut chosen, phases, must_improve);
         for ((work, done), fuel) in chosen.into_iter().zip(results).zip(saved) {
             let is_better = done.is_some_and(|done| self.keep_or_undo(work, done, fuel));
             self.report_function(work, is_better);
@@ -423,18 +424,16 @@ impl Worker<'_, '_> {
 
     /// Keeps what phases did to a function, or puts it back but for dead code. Whether it is better than it was.
     fn keep_or_undo(&mut self, work: &mut Work, mut done: Done, fuel: Fuel) -> bool {
-        // Fewer wavefronts of shared memory are worth instructions, and are weighed against them by who saves them.
-        let saves_wavefronts = done.statistics.get(oriole_opt::SWIZZLED) > 0;
-        let was = &work.was;
-        let is_better =
-            done.quality.is_better_than(was) || saves_wavefronts && done.quality.is_as_safe_as(was);
+        let is_better = done.is_better_than(&work.was);
         let must_improve = matches!(self.plan.options.keep, Keep::Better);
         let is_kept = done.changes > 0 && (!must_improve || is_better);
         if is_kept || done.changes == 0 {
             self.record(work, done);
             return is_kept;
         }
-        self.module.functions[work.index].body = done.original.take();
+        if let Some(original) = done.original.take() {
+            self.module.functions[work.index].body = Some(original);
+        }
         work.fuel = fuel;
         self.translate(work);
         self.remove_dead(work, true);
@@ -461,11 +460,14 @@ impl Worker<'_, '_> {
             return;
         }
         let fuel = work.fuel.clone();
-        let Some(mut done) = self.phases(&mut [&mut *work], phases).pop().flatten() else {
+        let done = self.phases(&mut [&mut *work], phases, must_improve);
+        let Some(mut done) = done.into_iter().next().flatten() else {
             return;
         };
-        if must_improve && done.original.is_some() && !done.quality.is_better_than(&work.was) {
-            self.module.functions[work.index].body = done.original.take();
+        if must_improve && done.changes > 0 && !done.is_better_than(&work.was) {
+            if let Some(original) = done.original.take() {
+                self.module.functions[work.index].body = Some(original);
+            }
             work.fuel = fuel;
             done.statistics = Statistics::default();
             done.remarks.clear();
@@ -488,8 +490,14 @@ impl Worker<'_, '_> {
         }
     }
 
-    /// Runs phases over functions in SSA form and writes them back; nothing for one that had to be left as it was.
-    fn phases(&mut self, works: &mut [&mut Work], phases: &[Phase]) -> Vec<Option<Done>> {
+    /// Runs phases over functions in SSA form and writes them back; nothing for one that had to be left as it was. Those that have to
+    /// improve are not written if they did not: copies, which come last, only make them worse.
+    fn phases(
+        &mut self,
+        works: &mut [&mut Work],
+        phases: &[Phase],
+        must_improve: bool,
+    ) -> Vec<Option<Done>> {
         let options = self.plan.options;
         let mut all: Vec<Done> = works.iter().map(|_| Done::new(options.timings)).collect();
         let environments: Vec<Environment> = works
@@ -538,17 +546,23 @@ impl Worker<'_, '_> {
         }
         let written = works.iter_mut().zip(all);
         written
-            .map(|(work, done)| self.write_back(work, done, phases))
+            .map(|(work, done)| {
+                let is_given_up = match done.changes {
+                    0 => !phases.is_empty(),
+                    _ => must_improve && !done.is_better_than(&work.was),
+                };
+                if is_given_up && let Some(ssa) = work.ssa.take() {
+                    self.release(ssa);
+                    return Some(done);
+                }
+                self.write_back(work, done)
+            })
             .collect()
     }
 
     /// Writes a function back after phases; nothing if it had to be left as it was.
-    fn write_back(&mut self, work: &mut Work, mut done: Done, phases: &[Phase]) -> Option<Done> {
+    fn write_back(&mut self, work: &mut Work, mut done: Done) -> Option<Done> {
         let mut ssa = work.ssa.take()?;
-        if done.changes == 0 && !phases.is_empty() {
-            self.release(ssa);
-            return Some(done);
-        }
         let Ssa {
             translated,
             analyses,
@@ -623,6 +637,13 @@ impl Done {
             original: None,
             remarks: Vec::new(),
         }
+    }
+
+    /// Whether the function is better than it was.
+    fn is_better_than(&self, was: &Quality) -> bool {
+        // Fewer wavefronts of shared memory are worth instructions, and are weighed against them by who saves them.
+        let saves_wavefronts = || self.statistics.get(oriole_opt::SWIZZLED) > 0;
+        self.quality.is_better_than(was) || saves_wavefronts() && self.quality.is_as_safe_as(was)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::tree::{Directive, Statement, Text, Words};
 use oriole_diagnostics::Diagnostic;
 
 impl Parser<'_> {
+    #[inline(never)]
     pub(super) fn directive(&mut self, level: Level) -> Parsed<()> {
         match self.current_text() {
             ".reg" | ".sreg" | ".local" | ".shared" | ".global" | ".const" | ".param" | ".tex"

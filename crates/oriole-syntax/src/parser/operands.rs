@@ -51,7 +51,7 @@ fn is_member(text: &str) -> bool {
 
 impl Parser<'_> {
     /// The operands of an instruction and its `;`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn instruction_operands(&mut self, mnemonic: Token) -> Parsed<()> {
         if self.at(TokenKind::Semicolon) {
             self.advance();

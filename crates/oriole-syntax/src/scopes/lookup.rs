@@ -2,8 +2,7 @@
 
 use super::numbered::{split_number, split_word};
 use super::{
-    Hidden, Label, NO_RANGE, NO_SLOTS, Reference, Register, Resolver, Variable, recent_slot,
-    short_word,
+    Hidden, Label, NO_RANGE, NO_SLOTS, Reference, Resolver, Variable, recent_slot, short_word,
 };
 use crate::tree::{Instruction, Storage, Text};
 use oriole_diagnostics::Diagnostic;
@@ -146,11 +145,14 @@ impl<'module> Resolver<'module> {
             binding = &self.bindings[index as usize];
         }
         let is_register = binding.storage == Storage::Register;
-        let slot = match self
-            .slots
-            .get(binding.first_slot as usize + number as usize)
-        {
-            Some(&slot) if slot != u32::MAX => slot,
+        let place = binding.first_slot as usize + number as usize;
+        let slot = match self.slots.get_mut(place) {
+            Some(slot) if *slot != u32::MAX => *slot,
+            Some(slot) if is_register => {
+                *slot = self.scopes.registers.len() as u32;
+                self.scopes.registers.push(binding.register(name));
+                *slot
+            }
             _ => self.enter_ranged(name, index, number),
         };
         Some(if is_register {
@@ -171,7 +173,11 @@ impl<'module> Resolver<'module> {
         let Some((length, number)) = split else {
             return (NO_RANGE, 0);
         };
-        let Some(word) = short_word(self.text, name.start(), length) else {
+        let prefix = match word {
+            Some(word) => Some(word & u64::MAX >> (64 - 8 * length)),
+            None => short_word(self.text, name.start(), length),
+        };
+        let Some(word) = prefix else {
             return (self.range_named(name, length), number);
         };
         let slot = recent_slot(word);
@@ -248,14 +254,7 @@ impl<'module> Resolver<'module> {
         }
         if binding.storage == Storage::Register {
             *slot = self.scopes.registers.len() as u32;
-            self.scopes.registers.push(Register {
-                name,
-                element: binding.element,
-                scalar_type: binding.scalar_type,
-                vector: binding.vector,
-                scope: binding.scope,
-                in_header: binding.in_header,
-            });
+            self.scopes.registers.push(binding.register(name));
         } else {
             *slot = self.scopes.variables.len() as u32;
             self.scopes.variables.push(Variable {

@@ -76,8 +76,8 @@ impl Emitter<'_> {
     ) -> bool {
         let nodes = source.nodes();
         let written = &self.original.operands[nodes.clone()];
-        if self.hoists
-            || (self.many_scopes && !self.in_place)
+        if (self.many_scopes && !self.in_place)
+            || (self.hoists && self.mentions_hoisted(source))
             || !self.is_as_written(instruction, source)
         {
             return false;
@@ -88,6 +88,15 @@ impl Emitter<'_> {
         }
         self.body.operands.extend_from_slice(written);
         true
+    }
+
+    /// Whether a statement of the original mentions a register that has another name now.
+    fn mentions_hoisted(&self, source: &tree::Instruction) -> bool {
+        let mut references = self.scopes.references[source.nodes()].iter();
+        references.any(|reference| match *reference {
+            Reference::Register(register) => self.names[Register::from_u32(register)].is_some(),
+            _ => false,
+        })
     }
 
     /// Whether operands, guard included, surely are what their nodes and the meanings of their names say.
