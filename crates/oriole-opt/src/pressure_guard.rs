@@ -5,9 +5,10 @@
 //! The pressure along the function, once, raised by all that is allowed. A value may be kept alive longer where the pressure stays
 //! within what the function needs anyhow: its peak, rounded up to the unit in which registers are given to warps, so that as many
 //! warps are resident as before; and within what the launch bounds leave. What comes from outside of a loop is live throughout it. What
-//! costs more to compute again than a register is worth is always allowed. A predicate is not kept alive for another block that is far away: there are
-//! seven registers for them, and `ptxas` keeps what is too much in others (24 registers more for one comparison with a constant in modular powers of
-//! 64 bytes). What is raised is an upper bound: what reads less for it is not taken off. A pass that was refused something
+//! costs more to compute again than a register is worth is always allowed. Predicates and
+//! special registers are not kept alive for another block that is far away, whatever the pressure: there are seven registers for predicates, and `ptxas`
+//! keeps what is too much in others (24 more for one comparison in modular powers of 64 bytes); and compilers that read `%tid.x` again do so to
+//! free its register (128 became 150 for one `%ctaid.x` in LAMMPS). What is raised is an upper bound: what reads less for it is not taken off. A pass that was refused something
 //! looks again, with the pressure as it is then, until it changes nothing: so the next run is refused the same. `O(log n)` for each
 //! question.
 //!
@@ -18,9 +19,9 @@ use crate::statistics::Statistics;
 use oriole_analysis::liveness::LiveRanges;
 use oriole_analysis::{Analyses, Loops};
 use oriole_collections::SmallVec;
-use oriole_ir::{Environment, Function, Instruction, LaunchBounds, Use};
-use oriole_isa::ScalarType;
+use oriole_ir::{Environment, Function, Instruction, LaunchBounds, Operand, SymbolKind, Use};
 use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
+use oriole_isa::{Opcode, ScalarType};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -45,8 +46,8 @@ const FEW_INSTRUCTIONS: usize = 48;
 /// What an instruction may cost to be worth computing again: compilers do so even with minima of doubles.
 const CHEAP: u64 = 8 * MACHINE_INSTRUCTION;
 
-/// How many instructions further on a predicate may be kept alive for another block.
-const PREDICATE_REACH: u32 = 64;
+/// How many instructions further on predicates and special registers may be kept alive for another block.
+const REACH: u32 = 64;
 
 /// The pressure of a function, and how much more it may be.
 pub(crate) struct PressureGuard {
@@ -75,13 +76,13 @@ impl PressureGuard {
         let ranges = analyses.get::<LiveRanges>(function);
         let peak = ranges.peak();
         let too_many = too_many(peak, environment.bounds());
-        let (mut most, mut gives_predicate) = (0, false);
+        let (mut most, mut has_bounded) = (0, false);
         for candidate in candidates {
             most += u64::from(WIDEST);
-            gives_predicate |= !takes_registers(function, candidate);
+            has_bounded |= has_reach(function, candidate);
         }
-        let is_long = ranges.along().len() > PREDICATE_REACH as usize;
-        if u64::from(peak) + most < u64::from(too_many) && !(gives_predicate && is_long) {
+        let is_long = ranges.along().len() > REACH as usize;
+        if u64::from(peak) + most < u64::from(too_many) && !(has_bounded && is_long) {
             return None;
         }
         let loops = analyses.get::<Loops>(function);
@@ -108,6 +109,10 @@ impl PressureGuard {
             return true;
         };
         let is_cheap = is_cheap(&self.model, function, late);
+        let is_out_of_reach = is_cheap
+            && last.abs_diff(first) > REACH
+            && has_reach(function, late)
+            && function.block_of(early) != function.block_of(late);
         let loop_end = self.end_of_loops(function, early, late);
         let mut longer: SmallVec<[(Range<usize>, u32); 2]> = SmallVec::new();
         for result in function.results(early) {
@@ -116,13 +121,11 @@ impl PressureGuard {
             if units == 0 || self.ranges.is_live_before(result, last) {
                 continue;
             }
+            if is_out_of_reach {
+                statistics.add(REFUSED, 1);
+                return false;
+            }
             if scalar_type == ScalarType::Pred {
-                let is_far = last.abs_diff(first) > PREDICATE_REACH
-                    && function.block_of(early) != function.block_of(late);
-                if is_cheap && is_far {
-                    statistics.add(REFUSED, 1);
-                    return false;
-                }
                 continue;
             }
             // From where the value dies now; if that is no instruction in between, from where it is defined.
@@ -184,14 +187,31 @@ fn is_cheap(model: &CostModel, function: &Function, instruction: Instruction) ->
 
 /// Whether a guard may refuse to keep the results of an instruction alive.
 pub(crate) fn may_refuse(model: &CostModel, function: &Function, instruction: Instruction) -> bool {
-    let is_long = function.instruction_bound() > PREDICATE_REACH as usize;
-    is_cheap(model, function, instruction) && (is_long || takes_registers(function, instruction))
+    let is_long = function.instruction_bound() > REACH as usize;
+    is_cheap(model, function, instruction) && (is_long || !gives_predicates(function, instruction))
 }
 
-/// Whether an instruction gives anything but predicates.
-fn takes_registers(function: &Function, instruction: Instruction) -> bool {
+/// Whether the results of an instruction are not kept alive beyond [`REACH`] instructions: predicates, or a special register.
+fn has_reach(function: &Function, instruction: Instruction) -> bool {
+    gives_predicates(function, instruction) || reads_special_register(function, instruction)
+}
+
+/// Whether an instruction gives predicates and nothing else.
+fn gives_predicates(function: &Function, instruction: Instruction) -> bool {
     let mut results = function.results(instruction);
-    results.any(|result| function.values()[result].scalar_type != ScalarType::Pred)
+    results.all(|result| function.values()[result].scalar_type == ScalarType::Pred)
+}
+
+/// Whether an instruction does nothing but read a special register.
+fn reads_special_register(function: &Function, instruction: Instruction) -> bool {
+    let is_special = |operand: &Operand| match operand {
+        Operand::Symbol(symbol) => {
+            matches!(function.symbols()[*symbol].kind, SymbolKind::Special(_))
+        }
+        _ => false,
+    };
+    function.format(instruction).mnemonic.opcode() == Opcode::Mov
+        && function.operands(instruction).iter().any(is_special)
 }
 
 /// Numbers that can be raised a range at a time, and the highest of any range (a segment tree).
