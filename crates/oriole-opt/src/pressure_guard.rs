@@ -6,7 +6,7 @@
 //! within what the function needs anyhow: its peak, rounded up to the unit in which registers are given to warps, so that as many
 //! warps are resident as before; and within what the launch bounds leave. What comes from outside of a loop is live throughout it. What
 //! costs more to compute again than a register is worth is always allowed. Predicates and
-//! special registers are not kept alive for another block that is far away, whatever the pressure: there are seven registers for predicates, and `ptxas`
+//! special registers are not kept alive for another block that is far away, if the function needs more than a few registers at all: there are seven registers for predicates, and `ptxas`
 //! keeps what is too much in others (24 more for one comparison in modular powers of 64 bytes); and compilers that read `%tid.x` again do so to
 //! free its register (128 became 150 for one `%ctaid.x` in LAMMPS). What is raised is an upper bound: what reads less for it is not taken off. A pass that was refused something
 //! looks again, with the pressure as it is then, until it changes nothing: so the next run is refused the same. `O(log n)` for each
@@ -59,6 +59,8 @@ pub(crate) struct PressureGuard {
     loop_ends: Vec<u32>,
     /// The least pressure that is too much.
     too_many: u32,
+    /// Whether predicates and special registers are kept alive for [`REACH`] instructions at most.
+    bounds_reach: bool,
     model: CostModel,
 }
 
@@ -81,8 +83,9 @@ impl PressureGuard {
             most += u64::from(WIDEST);
             has_bounded |= has_reach(function, candidate);
         }
-        let is_long = ranges.along().len() > REACH as usize;
-        if u64::from(peak) + most < u64::from(too_many) && !(has_bounded && is_long) {
+        let bounds_reach =
+            has_bounded && peak >= FEW_REGISTERS && ranges.along().len() > REACH as usize;
+        if u64::from(peak) + most < u64::from(too_many) && !bounds_reach {
             return None;
         }
         let loops = analyses.get::<Loops>(function);
@@ -92,6 +95,7 @@ impl PressureGuard {
             loops,
             ranges,
             too_many,
+            bounds_reach,
             model: CostModel::of(environment.target()),
         })
     }
@@ -112,7 +116,8 @@ impl PressureGuard {
         let is_out_of_reach = is_cheap
             && last.abs_diff(first) > REACH
             && has_reach(function, late)
-            && function.block_of(early) != function.block_of(late);
+            && function.block_of(early) != function.block_of(late)
+            && self.bounds_reach;
         let loop_end = self.end_of_loops(function, early, late);
         let mut longer: SmallVec<[(Range<usize>, u32); 2]> = SmallVec::new();
         for result in function.results(early) {
