@@ -99,7 +99,7 @@ pub const KNOBS: &[Knob] = &[
     Knob::switch("CopyPropNoMmaCb", "copy-propagation", false, "Leave operands of matrix instructions alone"),
     Knob::switch("CopyPropNoWriteNonRR", "copy-propagation", false, "Propagate only registers, into operands that are plain registers"),
     Knob::switch("CopyPropNonRegMultiDef", "copy-propagation", true, "Propagate through copies with several results, such as a vector taken apart"),
-    Knob::switch("CopyPropPreAllocReg", "copy-propagation", true, "Propagate copies of special registers such as `%tid.x`"),
+    Knob::switch("CopyPropPreAllocReg", "copy-propagation", true, "Propagate copies of special registers such as `%tid.x` within a block"),
     Knob::switch("CopyPropUseReachingDefs", "copy-propagation", true, "Propagate where several definitions that reach a use are all the same value"),
     Knob::number("DeadCodeBudget", "dead-code", UNLIMITED, "Instructions dead-code may remove from one function"),
     Knob::switch("DeadCodeKeepLoads", "dead-code", false, "Keep loads whose result nobody reads, as they may touch memory that must be touched"),

@@ -5,10 +5,10 @@
 //! The pressure along the function, once, raised by all that is allowed. A value may be kept alive longer where the pressure stays
 //! within what the function needs anyhow: its peak, rounded up to the unit in which registers are given to warps, so that as many
 //! warps are resident as before; and within what the launch bounds leave. What comes from outside of a loop is live throughout it. What
-//! costs more to compute again than a register is worth is always allowed. Predicates and
-//! special registers are not kept alive for another block that is far away, if the function needs more than a few registers at all: there are seven registers for predicates, and `ptxas`
-//! keeps what is too much in others (24 more for one comparison in modular powers of 64 bytes); and compilers that read `%tid.x` again do so to
-//! free its register (128 became 150 for one `%ctaid.x` in LAMMPS). What is raised is an upper bound: what reads less for it is not taken off. A pass that was refused something
+//! costs more to compute again than a register is worth is always allowed. Predicates and special
+//! registers are rematerialized in another block that is far away, if the function needs more than a few registers at all: there are seven registers
+//! for predicates, and `ptxas` keeps what is too much in others (24 more for one comparison in modular powers of 64 bytes); and compilers that read
+//! `%tid.x` again do so to free its register (128 became 150 for one `%ctaid.x` in LAMMPS). What is raised is an upper bound: what reads less for it is not taken off. A pass that was refused something
 //! looks again, with the pressure as it is then, until it changes nothing: so the next run is refused the same. `O(log n)` for each
 //! question.
 //!
@@ -46,8 +46,8 @@ const FEW_INSTRUCTIONS: usize = 48;
 /// What an instruction may cost to be worth computing again: compilers do so even with minima of doubles.
 const CHEAP: u64 = 8 * MACHINE_INSTRUCTION;
 
-/// How many instructions further on predicates and special registers may be kept alive for another block.
-const REACH: u32 = 64;
+/// How many instructions further on predicates and special registers may be kept alive for another block; behind that they are rematerialized.
+const REMATERIALIZATION_DISTANCE: u32 = 64;
 
 /// The pressure of a function, and how much more it may be.
 pub(crate) struct PressureGuard {
@@ -59,8 +59,8 @@ pub(crate) struct PressureGuard {
     loop_ends: Vec<u32>,
     /// The least pressure that is too much.
     too_many: u32,
-    /// Whether predicates and special registers are kept alive for [`REACH`] instructions at most.
-    bounds_reach: bool,
+    /// Whether predicates and special registers are rematerialized beyond [`REMATERIALIZATION_DISTANCE`].
+    rematerializes: bool,
     model: CostModel,
 }
 
@@ -78,14 +78,15 @@ impl PressureGuard {
         let ranges = analyses.get::<LiveRanges>(function);
         let peak = ranges.peak();
         let too_many = too_many(peak, environment.bounds());
-        let (mut most, mut has_bounded) = (0, false);
+        let (mut most, mut has_rematerializable) = (0, false);
         for candidate in candidates {
             most += u64::from(WIDEST);
-            has_bounded |= has_reach(function, candidate);
+            has_rematerializable |= is_rematerializable(function, candidate);
         }
-        let bounds_reach =
-            has_bounded && peak >= FEW_REGISTERS && ranges.along().len() > REACH as usize;
-        if u64::from(peak) + most < u64::from(too_many) && !bounds_reach {
+        let rematerializes = has_rematerializable
+            && peak >= FEW_REGISTERS
+            && ranges.along().len() > REMATERIALIZATION_DISTANCE as usize;
+        if u64::from(peak) + most < u64::from(too_many) && !rematerializes {
             return None;
         }
         let loops = analyses.get::<Loops>(function);
@@ -95,7 +96,7 @@ impl PressureGuard {
             loops,
             ranges,
             too_many,
-            bounds_reach,
+            rematerializes,
             model: CostModel::of(environment.target()),
         })
     }
@@ -113,11 +114,11 @@ impl PressureGuard {
             return true;
         };
         let is_cheap = is_cheap(&self.model, function, late);
-        let is_out_of_reach = is_cheap
-            && last.abs_diff(first) > REACH
-            && has_reach(function, late)
+        let is_rematerialized = is_cheap
+            && last.abs_diff(first) > REMATERIALIZATION_DISTANCE
+            && is_rematerializable(function, late)
             && function.block_of(early) != function.block_of(late)
-            && self.bounds_reach;
+            && self.rematerializes;
         let loop_end = self.end_of_loops(function, early, late);
         let mut longer: SmallVec<[(Range<usize>, u32); 2]> = SmallVec::new();
         for result in function.results(early) {
@@ -126,7 +127,7 @@ impl PressureGuard {
             if units == 0 || self.ranges.is_live_before(result, last) {
                 continue;
             }
-            if is_out_of_reach {
+            if is_rematerialized {
                 statistics.add(REFUSED, 1);
                 return false;
             }
@@ -192,12 +193,12 @@ fn is_cheap(model: &CostModel, function: &Function, instruction: Instruction) ->
 
 /// Whether a guard may refuse to keep the results of an instruction alive.
 pub(crate) fn may_refuse(model: &CostModel, function: &Function, instruction: Instruction) -> bool {
-    let is_long = function.instruction_bound() > REACH as usize;
+    let is_long = function.instruction_bound() > REMATERIALIZATION_DISTANCE as usize;
     is_cheap(model, function, instruction) && (is_long || !gives_predicates(function, instruction))
 }
 
-/// Whether the results of an instruction are not kept alive beyond [`REACH`] instructions: predicates, or a special register.
-fn has_reach(function: &Function, instruction: Instruction) -> bool {
+/// Whether the results of an instruction are rematerialized beyond [`REMATERIALIZATION_DISTANCE`]: predicates, or a special register.
+fn is_rematerializable(function: &Function, instruction: Instruction) -> bool {
     gives_predicates(function, instruction) || reads_special_register(function, instruction)
 }
 

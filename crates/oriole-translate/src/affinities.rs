@@ -122,7 +122,7 @@ pub(crate) fn affinities(
 /// A rank for each parameter of a block, which does not depend on the order parameters stand in, that of the registers they were made of: by
 /// first use, and of those that a block passes on together by what they become there.
 fn parameter_ranks(function: &Function, flow: &ControlFlow) -> IndexVec<Value, u32> {
-    let passed = PassedOn::of(function, flow);
+    let uses = FirstUses::of(function, flow);
     let mut ranks = IndexVec::from_elem(0, function.values().len());
     let mut keyed = Vec::new();
     // Twice: on the first walk nothing is known yet of what edges back lead to.
@@ -131,8 +131,8 @@ fn parameter_ranks(function: &Function, flow: &ControlFlow) -> IndexVec<Value, u
             let parameters = function.blocks()[block].parameters.iter();
             keyed.clear();
             keyed.extend(parameters.map(|&parameter| {
-                let becomes = passed.first_edges[parameter].map(|(edge, to)| (edge, ranks[to]));
-                ((passed.first_use(function, parameter), becomes), parameter)
+                let becomes = uses.edges[parameter].map(|(edge, to)| (edge, ranks[to]));
+                ((uses.parameters[parameter], becomes), parameter)
             }));
             keyed.sort_by_key(|&(key, _)| key);
             for (rank, alike) in keyed.chunk_by(|one, next| one.0 == next.0).enumerate() {
@@ -145,49 +145,46 @@ fn parameter_ranks(function: &Function, flow: &ControlFlow) -> IndexVec<Value, u
     ranks
 }
 
-/// Where instructions and edges stand, in reverse postorder of blocks, and which edges pass values on.
-struct PassedOn {
-    /// The place of each instruction, `u32::MAX` where control does not get.
-    instructions: IndexVec<Instruction, u32>,
-    /// The place of the edges out of each block.
-    ends: IndexVec<Block, u32>,
+/// Where values are first used, in reverse postorder of blocks.
+struct FirstUses {
+    /// The place where each parameter is used first, by an instruction or at the end of a block; `u32::MAX` if it is not.
+    parameters: IndexVec<Value, u32>,
     /// The first edge that passes each value on, and for which parameter.
-    first_edges: IndexVec<Value, Option<(u32, Value)>>,
+    edges: IndexVec<Value, Option<(u32, Value)>>,
 }
 
-impl PassedOn {
-    fn of(function: &Function, flow: &ControlFlow) -> PassedOn {
-        let mut passed = PassedOn {
-            instructions: IndexVec::from_elem(u32::MAX, function.instruction_bound()),
-            ends: IndexVec::from_elem(u32::MAX, function.blocks().len()),
-            first_edges: IndexVec::from_elem(None, function.values().len()),
-        };
+impl FirstUses {
+    fn of(function: &Function, flow: &ControlFlow) -> FirstUses {
+        let mut instructions = IndexVec::from_elem(u32::MAX, function.instruction_bound());
+        let mut ends = IndexVec::from_elem(u32::MAX, function.blocks().len());
+        let mut edges = IndexVec::from_elem(None, function.values().len());
         let (mut place, mut number) = (0, 0);
         for &block in flow.reverse_postorder() {
             for instruction in function.instructions_of(block) {
                 place += 1;
-                passed.instructions[instruction] = place;
+                instructions[instruction] = place;
             }
             place += 1;
-            passed.ends[block] = place;
+            ends[block] = place;
             for edge in &function.blocks()[block].edges {
                 let parameters = &function.blocks()[edge.target].parameters;
                 for (&parameter, &argument) in parameters.iter().zip(function.arguments(*edge)) {
-                    passed.first_edges[argument].get_or_insert((number, parameter));
+                    edges[argument].get_or_insert((number, parameter));
                 }
                 number += 1;
             }
         }
-        passed
-    }
-
-    /// Where a value is used first.
-    fn first_use(&self, function: &Function, value: Value) -> u32 {
-        let places = function.uses_of(value).map(|user| match user {
-            Use::Instruction(instruction) => self.instructions[instruction],
-            Use::Edge(block) => self.ends[block],
-        });
-        places.min().unwrap_or(u32::MAX)
+        let mut parameters = IndexVec::from_elem(u32::MAX, function.values().len());
+        for &block in flow.reverse_postorder() {
+            for &parameter in &function.blocks()[block].parameters {
+                let places = function.uses_of(parameter).map(|user| match user {
+                    Use::Instruction(instruction) => instructions[instruction],
+                    Use::Edge(block) => ends[block],
+                });
+                parameters[parameter] = places.min().unwrap_or(u32::MAX);
+            }
+        }
+        FirstUses { parameters, edges }
     }
 }
 
