@@ -20,6 +20,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 DEFINES = re.compile(r"^\t(?:@!?%\w+ )?([\w.:]+) (%\w+)(?:, |;)")
+DECLARES = re.compile(r"\.(?:local|shared)\b.*?(\w+)\[\d+\];")
 
 
 class Gpu:
@@ -58,6 +59,8 @@ def declared_width(lines, register):
 def without(lines, chosen):
     """The lines with the chosen ones made trivial, or None if none of them can be."""
     result, changed, text = [], False, "\n".join(lines)
+    # The address of a local variable stays: the emulator places the first one at 0, which is outside of the frame on a GPU.
+    variables = set(DECLARES.findall(text))
     for index, line in enumerate(lines):
         if index not in chosen or not line.startswith("\t") or line.startswith("\t."):
             result.append(line)
@@ -71,6 +74,9 @@ def without(lines, chosen):
             result.append(line)
             continue
         register = found.group(2)
+        if variables.intersection(re.findall(r"\w+", line)):
+            result.append(line)
+            continue
         if len(re.findall(re.escape(register) + r"\b", text)) == 1:
             changed = True
             continue
