@@ -103,6 +103,20 @@ pub const QUIRKS: &[Quirk] = &[
         rule: "algebraic-simplification rewrites it as an operation on two; constants are not put into `lop3`",
     },
     Quirk {
+        name: "uniform-register-across-indirect-branch",
+        summary: "a value stays in a uniform register across a `brx.idx` that diverges; one arm overwrites the register before \
+                  the other arm reads it",
+        seen_in: "13.0.88",
+        ptx: "mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; and.b32 %r3, %r1, 3; mov.u32 %r4, 5;
+              TABLE: .branchtargets LEFT, RIGHT, LEFT, RIGHT;
+              brx.idx %r3, TABLE;
+              LEFT: max.s32 %r4, 33, 63; sad.u32 %r4, %r4, %r1, %r3; bra JOIN;
+              RIGHT: add.u32 %r4, %r4, %r2;
+              JOIN: add.u32 %r5, %r4, %r2; st.global.u32 [%rd2], %r5;",
+        shows: Shows::InLargerCode,
+        rule: "no pass makes a `brx.idx` or a call; `tools/oriole-generate/compare_on_gpu.py` lists the kernels that differ",
+    },
+    Quirk {
         name: "tested-predicate-constant",
         summary: "a predicate that a branch has tested is taken for constant behind it, even where a loop changes it",
         seen_in: "13.0.88",
