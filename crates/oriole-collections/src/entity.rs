@@ -103,6 +103,10 @@ macro_rules! entity {
             fn mix(&self) -> u64 {
                 $crate::key::mix32(self.0)
             }
+            #[inline]
+            fn mix_keyed(&self, secret: u64) -> u64 {
+                $crate::DenseKey::mix_keyed(&self.0, secret)
+            }
             #[inline(always)]
             fn classic_hash(&self) -> u32 {
                 self.0.wrapping_mul(37)

@@ -102,12 +102,11 @@ pub trait DenseKey: Eq {
     fn mix(&self) -> u64;
 
     /// The key's hash by a secret. Keys chosen to have equal [`mix`](DenseKey::mix)es must have different ones of these, or tables of
-    /// them can be flooded. The default is enough where different keys have different `mix`es; keys of several parts should
-    /// [`chain`] those of their parts.
-    #[inline]
-    fn mix_keyed(&self, secret: u64) -> u64 {
-        keyed_word(self.mix(), secret)
-    }
+    /// them can be flooded. Where different keys have different `mix`es, [`keyed_word`] of `mix` is enough; keys of several parts should
+    /// [`chain`] those of their parts; a key that wraps another one delegates to it.
+    ///
+    /// There is no default: it would differ from the hash of a borrowed form, and a table that has drawn a secret would lose the key.
+    fn mix_keyed(&self, secret: u64) -> u64;
 
     /// The hash the [classic](crate::classic) tables use: LLVM's `k * 37` for numbers, `(p >> 4) ^ (p >> 9)` for pointers.
     #[inline(always)]
@@ -157,19 +156,24 @@ impl<K> Sentinels<K> {
 /// Something that can be looked up among keys of type `K`: the key itself, or a borrowed form of it.
 ///
 /// Everything that a key can be [borrowed](Borrow) as is one: `"a"` finds a `String`, a `&str`, a `Box<str>` or a `Cow<str>`. A type
-/// of your own can be one too, for example to hash and compare operands that lie in a pool.
+/// of your own can be one too, for example to hash and compare operands that lie in a pool. It states every hash that its keys have:
+/// the crate cannot derive one from another.
+///
+/// ```compile_fail,E0046
+/// use oriole_collections::{DenseKey, Lookup};
+/// struct Operands<'a>(&'a [u32]);
+/// impl Lookup<Vec<u32>> for Operands<'_> {
+///     fn lookup_mix(&self) -> u64 { self.0.mix() }
+///     fn matches(&self, key: &Vec<u32>) -> bool { key == self.0 }
+/// }
+/// ```
 pub trait Lookup<K: ?Sized> {
     /// The hash the equal key would return from [`DenseKey::mix`].
     fn lookup_mix(&self) -> u64;
-    /// The hash the equal key would return from [`DenseKey::mix_keyed`].
-    fn lookup_keyed(&self, secret: u64) -> u64 {
-        keyed_word(self.lookup_mix(), secret)
-    }
+    /// The hash the equal key would return from [`DenseKey::mix_keyed`]. A table hashes by it once it has drawn a secret.
+    fn lookup_keyed(&self, secret: u64) -> u64;
     /// The hash the equal key would return from [`DenseKey::classic_hash`].
-    #[inline(always)]
-    fn lookup_classic_hash(&self) -> u32 {
-        self.lookup_mix() as u32
-    }
+    fn lookup_classic_hash(&self) -> u32;
     /// Whether `key` is the one looked for.
     fn matches(&self, key: &K) -> bool;
 }
@@ -299,6 +303,10 @@ macro_rules! pointer_key {
             fn mix(&self) -> u64 {
                 self.0.mix()
             }
+            #[inline]
+            fn mix_keyed(&self, secret: u64) -> u64 {
+                self.0.mix_keyed(secret)
+            }
             #[inline(always)]
             fn classic_hash(&self) -> u32 {
                 self.0.classic_hash()
@@ -320,6 +328,10 @@ macro_rules! word_keys {
             #[inline(always)]
             fn mix(&self) -> u64 {
                 $mix(*self as $word)
+            }
+            #[inline]
+            fn mix_keyed(&self, secret: u64) -> u64 {
+                keyed_word(self.mix(), secret)
             }
             #[inline(always)]
             fn classic_hash(&self) -> u32 {
@@ -356,6 +368,10 @@ macro_rules! narrow_keys {
             fn mix(&self) -> u64 {
                 mix32(*self as u32)
             }
+            #[inline]
+            fn mix_keyed(&self, secret: u64) -> u64 {
+                keyed_word(self.mix(), secret)
+            }
         }
     )*};
 }
@@ -391,6 +407,10 @@ macro_rules! nonzero_keys {
             fn mix(&self) -> u64 {
                 self.get().mix()
             }
+            #[inline]
+            fn mix_keyed(&self, secret: u64) -> u64 {
+                self.get().mix_keyed(secret)
+            }
         }
     )*};
 }
@@ -400,6 +420,10 @@ impl DenseKey for () {
     #[inline(always)]
     fn mix(&self) -> u64 {
         0
+    }
+    #[inline]
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(0, secret)
     }
 }
 
@@ -415,6 +439,10 @@ macro_rules! pointer_keys {
             #[inline(always)]
             fn mix(&self) -> u64 {
                 mix_address(self.addr())
+            }
+            #[inline]
+            fn mix_keyed(&self, secret: u64) -> u64 {
+                keyed_word(self.mix(), secret)
             }
             #[inline(always)]
             fn classic_hash(&self) -> u32 {
@@ -439,6 +467,10 @@ impl<T> DenseKey for core::ptr::NonNull<T> {
     #[inline(always)]
     fn mix(&self) -> u64 {
         mix_address(self.addr().get())
+    }
+    #[inline]
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.mix(), secret)
     }
     #[inline(always)]
     fn classic_hash(&self) -> u32 {

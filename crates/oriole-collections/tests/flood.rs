@@ -5,7 +5,9 @@
 #![allow(clippy::disallowed_methods)] // bucket order is tested here
 
 use oriole_collections::extra::OrderedMap;
-use oriole_collections::{DenseKey, DenseMap, DenseSet, Hashed, dense_key};
+use oriole_collections::key::keyed_word;
+use oriole_collections::{DenseKey, DenseMap, DenseSet, Hashed, Lookup, dense_key};
+use std::borrow::Borrow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -64,6 +66,9 @@ struct Chosen(u64);
 impl DenseKey for Chosen {
     fn mix(&self) -> u64 {
         self.0
+    }
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.mix(), secret)
     }
 }
 
@@ -174,6 +179,9 @@ fn a_hash_that_a_secret_cannot_help_still_works() {
         fn mix(&self) -> u64 {
             5
         }
+        fn mix_keyed(&self, secret: u64) -> u64 {
+            keyed_word(self.mix(), secret)
+        }
     }
     let set: DenseSet<Constant> = (0..300).map(Constant).collect();
     assert_eq!(set.len(), 300);
@@ -243,4 +251,72 @@ fn keys_that_were_not_chosen_draw_no_secret() {
             assert!(build().iter().eq(build().iter()), "{count} keys");
         }
     }
+}
+
+/// Operands that lie elsewhere, looked up among keys that own theirs.
+struct Operands<'a>(&'a [u32]);
+
+impl Lookup<Vec<u32>> for Operands<'_> {
+    fn lookup_mix(&self) -> u64 {
+        self.0.mix()
+    }
+    fn lookup_keyed(&self, secret: u64) -> u64 {
+        self.0.mix_keyed(secret)
+    }
+    fn lookup_classic_hash(&self) -> u32 {
+        self.0.classic_hash()
+    }
+    fn matches(&self, key: &Vec<u32>) -> bool {
+        key == self.0
+    }
+}
+
+/// A table that has drawn a secret finds its keys by every form they can be looked up by.
+#[test]
+fn lookups_find_keys_hashed_by_a_secret() {
+    let (count, bits) = if cfg!(miri) { (40, 3) } else { (900, 11) };
+    let keys: Vec<Vec<u32>> = (0u32..)
+        .map(|number| vec![1, number])
+        .filter(|key| key.mix().trailing_ones() >= bits)
+        .take(count)
+        .collect();
+    let mut map = DenseMap::new();
+    for (number, key) in keys.iter().enumerate() {
+        map.insert(key.clone(), number);
+    }
+    for (number, key) in keys.iter().enumerate() {
+        assert_eq!(map.get(&Operands(key)), Some(&number));
+        assert_eq!(map.get(key.as_slice()), Some(&number));
+    }
+}
+
+/// Holds all hashes of a key against those of a form it can be looked up by.
+fn same_hashes<K: DenseKey + Borrow<Q>, Q: DenseKey + ?Sized>(key: K) {
+    let form: &Q = key.borrow();
+    assert_eq!(form.mix(), key.mix());
+    assert_eq!(form.classic_hash(), key.classic_hash());
+    for secret in [2, 7, u64::MAX / 3] {
+        assert_eq!(form.mix_keyed(secret), key.mix_keyed(secret));
+    }
+}
+
+#[test]
+fn borrowed_forms_have_the_hashes_of_their_keys() {
+    use std::borrow::Cow;
+    use std::ffi::{CStr, CString, OsStr, OsString};
+    use std::path::{Path, PathBuf};
+    same_hashes::<_, str>(String::from("name"));
+    same_hashes::<_, str>("name");
+    same_hashes::<Box<str>, str>("name".into());
+    same_hashes::<std::rc::Rc<str>, str>("name".into());
+    same_hashes::<std::sync::Arc<str>, str>("name".into());
+    same_hashes::<_, str>(Cow::Borrowed("name"));
+    same_hashes::<_, [u32]>(vec![1u32, 2]);
+    same_hashes::<_, [u32]>([1u32, 2]);
+    same_hashes::<_, u64>(Box::new(3u64));
+    same_hashes::<_, CStr>(CString::from(c"name"));
+    same_hashes::<_, OsStr>(OsString::from("name"));
+    same_hashes::<_, Path>(PathBuf::from("a/./b"));
+    same_hashes::<_, Hashed<str>>(Hashed(String::from("name")));
+    same_hashes::<_, Hashed<[u8]>>(Hashed(vec![1u8, 2]));
 }

@@ -9,6 +9,7 @@
 #![allow(clippy::forget_non_drop)] // forgetting iterators is what is tested, whether they have a destructor or not
 
 use oriole_collections::extra::{Interner, OrderedMap};
+use oriole_collections::key::keyed_word;
 use oriole_collections::map::Map;
 use oriole_collections::raw::RawTable;
 use oriole_collections::string_map::{self, RawStrings, Strings};
@@ -92,6 +93,9 @@ impl DenseKey for Counted {
         tick(Source::Hash);
         // Few homes, so that there are long ways.
         (*self.0 % 7).mix()
+    }
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.mix(), secret)
     }
     fn classic_hash(&self) -> u32 {
         tick(Source::Hash);
@@ -519,6 +523,9 @@ impl DenseKey for Liar {
     fn mix(&self) -> u64 {
         random().mix() & 0xFF00_0000_0000_00FF
     }
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.mix(), secret)
+    }
 }
 
 /// Has no size and is equal to nothing.
@@ -537,6 +544,9 @@ impl DenseKey for Void {
     fn mix(&self) -> u64 {
         7
     }
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.mix(), secret)
+    }
 }
 
 #[repr(align(64))]
@@ -546,6 +556,9 @@ struct AlignedVoid;
 impl DenseKey for AlignedVoid {
     fn mix(&self) -> u64 {
         random()
+    }
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.mix(), secret)
     }
 }
 

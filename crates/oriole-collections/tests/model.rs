@@ -9,6 +9,7 @@
 #![allow(clippy::disallowed_methods)] // bucket order is tested here
 #![allow(clippy::forget_non_drop)] // forgetting iterators is what is tested, whether they have a destructor or not
 
+use oriole_collections::key::keyed_word;
 use oriole_collections::map::{Entry, Map};
 use oriole_collections::raw::RawTable;
 use oriole_collections::{DenseKey, classic, linear, swiss};
@@ -36,6 +37,9 @@ impl DenseKey for Extreme {
     fn mix(&self) -> u64 {
         self.0.mix()
     }
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.mix(), secret)
+    }
 }
 
 impl TestKey for Extreme {
@@ -56,6 +60,9 @@ impl DenseKey for Crowded {
     fn mix(&self) -> u64 {
         u64::from(self.0 % 16) * 61
     }
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.mix(), secret)
+    }
 }
 
 impl TestKey for Crowded {
@@ -72,6 +79,9 @@ impl DenseKey for Clustered {
     fn mix(&self) -> u64 {
         u64::from(self.0 % 24) | self.0.mix() << 32
     }
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.mix(), secret)
+    }
 }
 
 impl TestKey for Clustered {
@@ -87,6 +97,9 @@ struct Wrapping(u32);
 impl DenseKey for Wrapping {
     fn mix(&self) -> u64 {
         !u64::from(self.0 % 3) ^ (u64::from(self.0) << 57)
+    }
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.mix(), secret)
     }
 }
 

@@ -5,6 +5,7 @@
 use oriole_collections::classic::Address48;
 use oriole_collections::classic::{self, EightAligned};
 use oriole_collections::extra::small::Pointer;
+use oriole_collections::key::keyed_word;
 use oriole_collections::map::Map;
 use oriole_collections::raw::RawTable;
 use oriole_collections::{DenseKey, linear, string_map, swiss};
@@ -24,6 +25,9 @@ struct Homed {
 impl DenseKey for Homed {
     fn mix(&self) -> u64 {
         u64::from(self.home) | u64::from(self.number) << 56
+    }
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.mix(), secret)
     }
 }
 
@@ -280,6 +284,9 @@ fn doubling_a_table_keeps_every_entry() {
     impl DenseKey for Ends {
         fn mix(&self) -> u64 {
             (self.0 % 37).wrapping_sub(20) ^ (self.0 / 37) << 6 ^ self.0 << 50
+        }
+        fn mix_keyed(&self, secret: u64) -> u64 {
+            keyed_word(self.mix(), secret)
         }
     }
     let mut map = swiss::DenseMap::new();

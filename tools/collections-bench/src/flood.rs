@@ -4,6 +4,7 @@
 
 use crate::keys::Random;
 use crate::measure::{Runner, race, timed};
+use oriole_collections::key::keyed_word;
 use oriole_collections::{DenseKey, DenseMap, StringMap};
 use std::hint::black_box;
 
@@ -122,5 +123,8 @@ impl DenseKey for Chosen {
     #[inline]
     fn mix(&self) -> u64 {
         self.0
+    }
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.mix(), secret)
     }
 }

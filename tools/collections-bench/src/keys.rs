@@ -1,6 +1,7 @@
 //! Key types of the benchmark, how they are made, and their C++ entry points.
 
 use oriole_collections::DenseKey;
+use oriole_collections::key::keyed_word;
 use std::fmt::Debug;
 use std::hash::Hash;
 
@@ -263,6 +264,9 @@ impl DenseKey for Pointer {
     #[inline(always)]
     fn mix(&self) -> u64 {
         oriole_collections::key::mix_address(self.0 as usize)
+    }
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        keyed_word(self.mix(), secret)
     }
 }
 

@@ -54,6 +54,10 @@ impl DenseKey for Address48 {
     fn mix(&self) -> u64 {
         crate::key::mix64(self.0)
     }
+    #[inline]
+    fn mix_keyed(&self, secret: u64) -> u64 {
+        self.0.mix_keyed(secret)
+    }
     #[inline(always)]
     fn classic_hash(&self) -> u32 {
         crate::key::classic_address_hash(self.0 as usize)

@@ -61,6 +61,9 @@ impl Lookup<Cached> for Text<'_> {
     fn lookup_keyed(&self, secret: u64) -> u64 {
         keyed_bytes(self.bytes, secret)
     }
+    fn lookup_classic_hash(&self) -> u32 {
+        self.hash as u32
+    }
     #[inline]
     fn matches(&self, key: &Cached) -> bool {
         self.hash == key.hash && self.bytes == key.bytes()
