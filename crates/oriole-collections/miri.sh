@@ -1,24 +1,43 @@
 #!/bin/sh
 # Runs this crate's tests under miri, which checks every access against Rust's aliasing and validity rules.
 #
-# Needs a nightly toolchain with the miri component; fails, and says so, where there is none. The tables use their portable
-# window code under miri, so the SSE2 code is covered by sanitize.sh instead. Both aliasing models are tried, unless one is
-# named: `miri.sh stacked` or `miri.sh tree`.
+#     miri.sh [stacked|tree] [TARGET…] [-- TEST-OPTIONS]
+#
+# By default, both aliasing models run for x86-64, and the first one for i686 (32-bit addresses, the portable windows) and s390x
+# (big-endian). Miri interprets code of any target, so no such machine is needed. Needs a nightly toolchain with the components
+# miri and rust-src. Fails, and says so, where there is none. `miri.sh stacked s390x-unknown-linux-gnu -- --lib group` runs the
+# test of the windows alone.
 set -eu
 cd "$(dirname "$0")"
 if ! cargo +nightly miri --version >/dev/null 2>&1; then
-    echo "no nightly toolchain with miri here: NOTHING WAS CHECKED (rustup toolchain install nightly -c miri)" >&2
+    echo "no nightly toolchain with miri here: NOTHING WAS CHECKED (rustup toolchain install nightly -c miri -c rust-src)" >&2
     exit 1
 fi
+models=
+case ${1:-} in stacked | tree) models=$1 && shift ;; esac
+targets=
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    case $1 in -* | stacked | tree) echo "usage: miri.sh [stacked|tree] [TARGET…] [-- TEST-OPTIONS]" >&2 && exit 2 ;; esac
+    targets="$targets $1" && shift
+done
+[ "${1:-}" = -- ] && shift
+[ $# -gt 0 ] || set -- --lib --tests
+first=x86_64-unknown-linux-gnu
 # Backtraces of the panics that tests expect would take minutes each.
 export PROPTEST_CASES=1 RUST_BACKTRACE=0 ORIOLE_NO_LEAKS=1
-for model in ${1:-stacked tree}; do
-    echo "== miri, $model borrows"
-    case $model in
-    stacked) flags= ;;
-    tree) flags=-Zmiri-tree-borrows ;;
-    *) echo "miri.sh takes stacked or tree" >&2 && exit 2 ;;
-    esac
-    MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-strict-provenance $flags" cargo +nightly miri test --lib --tests
+for target in ${targets:-$first i686-unknown-linux-gnu s390x-unknown-linux-gnu}; do
+    for model in ${models:-stacked tree}; do
+        case $model in
+        stacked) flags= ;;
+        # Aliasing does not depend on the target: without a choice, one target tries both models.
+        tree)
+            [ -n "$models" ] || [ "$target" = $first ] || continue
+            flags=-Zmiri-tree-borrows
+            ;;
+        esac
+        echo "== miri, $target, $model borrows"
+        MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-strict-provenance $flags" \
+            cargo +nightly miri test --target "$target" "$@"
+    done
 done
 echo "clean"

@@ -30,6 +30,7 @@
 //! `instrument`: count what every table does (see [`instrument`]).
 
 #![cfg_attr(not(feature = "std"), no_std)]
+#![warn(clippy::host_endian_bytes)] // tables must not depend on the byte order of the machine
 #![allow(clippy::disallowed_methods)] // this crate is where bucket order is at home; clippy.toml is for its users
 
 extern crate alloc;
