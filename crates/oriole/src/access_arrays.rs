@@ -30,7 +30,7 @@ pub struct ArrayAccess {
     pub varies_with_thread: Vec<usize>,
     /// Bytes of a row of the last dimension, if it is one of several and they are a number.
     pub row_bytes: Option<u64>,
-    /// Whether it is taken for granted that sums do not wrap.
+    /// Whether the subscripts assume that sums do not wrap.
     pub is_assumed: bool,
 }
 
@@ -187,7 +187,6 @@ pub(crate) fn arrays(
         ArrayNest {
             nest,
             apart: apart.collect(),
-            is_assumed: interchange.is_assumed,
         }
     });
     let nests = nests.collect();
@@ -204,8 +203,6 @@ pub(crate) struct ArrayNest {
     pub nest: Nest,
     /// Pairs of pointers that must not overlap.
     pub apart: Vec<String>,
-    /// Whether it is taken for granted that sums do not wrap.
-    pub is_assumed: bool,
 }
 
 /// So many nests of a kernel are looked at.
@@ -400,7 +397,36 @@ fn source_text(
             },
             _ => plain(),
         },
-        Kind::ZeroExtend => own(&operands[0]),
+        Kind::ZeroExtend => {
+            let inner = operands[0];
+            let bits = expressions.bits(inner);
+            match expressions.kind(inner) {
+                Kind::Add | Kind::Multiply | Kind::Recurrence if bits < 32 => {
+                    format!("({} % {})", own(&inner), 1u64 << bits)
+                }
+                _ => own(&inner),
+            }
+        }
+        Kind::Constant if expressions.bits(expression) < 32 => {
+            let number = expressions.as_constant(expression);
+            number.map_or_else(plain, |number| number.to_string())
+        }
+        Kind::Recurrence if expressions.bits(expression) < 32 => {
+            match expressions.as_affine(expression) {
+                None => plain(),
+                Some((header, start, step)) => {
+                    let counter = (names.header)(header);
+                    let product = match expressions.as_constant(step) {
+                        Some(1) => counter,
+                        _ => format!("{} * {counter}", own(&step)),
+                    };
+                    match expressions.as_constant(start) {
+                        Some(0) => product,
+                        _ => format!("({product} + {})", own(&start)),
+                    }
+                }
+            }
+        }
         Kind::Truncate if expressions.bits(expression) < 32 => {
             let modulus = 1u64 << expressions.bits(expression);
             format!("({} % {modulus})", own(&operands[0]))

@@ -144,9 +144,6 @@ impl Fixing<'_> {
         for condition in &mut conditions {
             *condition += " do not overlap";
         }
-        if nest.is_some_and(|nest| nest.is_assumed) {
-            conditions.push("sums do not wrap".to_owned());
-        }
         let conditions = match conditions.is_empty() {
             true => String::new(),
             false => format!(" (if {})", conditions.join(" and ")),

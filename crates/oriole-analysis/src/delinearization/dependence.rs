@@ -3,8 +3,7 @@
 //! ## Soundness
 //! Both accesses are of one thread, with one iteration of every loop around. Their offsets from one base differ by a number for each
 //! iteration between them and a rest: if that number and the rest are known, whether bytes meet is decided by arithmetic. Distinct
-//! variables do not meet. Everything else is unknown. That sums do not wrap where they are widened is taken for granted where
-//! [`Subscripts::is_assumed`] says so.
+//! variables do not meet. Everything else is unknown. Nothing assumes that sums do not wrap: an extension without a proof is a leaf.
 
 use super::{Factor, Polynomial, Subscripts};
 use crate::scalar_evolution::{Kind, Leaf, Query};
@@ -57,8 +56,8 @@ fn decided(
     (two, other_bytes): (&Subscripts, u32),
 ) -> Option<Dependence> {
     let counter = Factor::Counter(header);
-    let (rest, step) = one.offset.split(counter)?;
-    let (other_rest, other_step) = two.offset.split(counter)?;
+    let (rest, step) = one.offset.as_ref()?.split(counter)?;
+    let (other_rest, other_step) = two.offset.as_ref()?.split(counter)?;
     if step != other_step || !is_invariant(query, header, &[&rest, &other_rest, &step]) {
         return None;
     }

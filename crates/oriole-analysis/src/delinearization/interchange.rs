@@ -30,8 +30,6 @@ pub struct Interchange {
     pub steps: Vec<[i64; 2]>,
     /// Bases that must not overlap for it.
     pub apart: Vec<[Expression; 2]>,
-    /// Whether it is taken for granted that sums do not wrap.
-    pub is_assumed: bool,
 }
 
 /// An access of the inner loop.
@@ -90,10 +88,12 @@ pub fn interchange(
     }
     let mut steps = Vec::new();
     let mut rests = Vec::new();
-    let mut is_assumed = false;
     for access in accesses {
         let subscripts = access.subscripts?;
-        let (rest, inner) = subscripts.offset.split(Factor::Counter(headers[1]))?;
+        let (rest, inner) = subscripts
+            .offset
+            .as_ref()?
+            .split(Factor::Counter(headers[1]))?;
         let (rest, outer) = rest.split(Factor::Counter(headers[0]))?;
         if !is_invariant(query, headers[0], &[&rest]) {
             return None;
@@ -101,7 +101,6 @@ pub fn interchange(
         let number = |own: &Polynomial| i64::try_from(own.as_constant()?).ok();
         steps.push([number(&outer)?, number(&inner)?]);
         rests.push(rest);
-        is_assumed |= subscripts.is_assumed;
     }
     let mut apart = Vec::new();
     for (index, one) in accesses.iter().enumerate() {
@@ -135,7 +134,6 @@ pub fn interchange(
         trips,
         steps,
         apart,
-        is_assumed,
     })
 }
 

@@ -7,7 +7,8 @@
 //!
 //! ## Soundness
 //! Nothing here decides what an access costs: [`crate::memory_requests`] does. What is given was multiplied out again and compared with the
-//! address. That sums do not wrap where they are widened is taken for granted and said ([`Subscripts::is_assumed`]). That subscripts are within their
+//! address. Subscripts assume that sums of 32 bits do not wrap where they are widened, and say so ([`Subscripts::is_assumed`]). Claims about iterations
+//! do not: they use the offset from the base ([`Subscripts::offset`]), in which an extension without a proof is a leaf. That subscripts are within their
 //! sizes is not shown, but for sizes that are numbers.
 //!
 //! ## Method
@@ -27,6 +28,7 @@ pub use dependence::{Dependence, dependence};
 pub use interchange::{Interchange, NestAccess, interchange};
 pub use polynomial::{Factor, Polynomial, Product};
 
+use self::polynomial::Widening;
 use crate::lane_patterns::Setting;
 use crate::scalar_evolution::{Expression, Kind, Leaf, Query};
 use oriole_ir::{Address, Base, Symbol};
@@ -52,9 +54,9 @@ pub struct Subscripts {
     pub element: u32,
     /// The dimensions, outermost first.
     pub dimensions: Vec<Dimension>,
-    /// The offset from the base in bytes.
-    pub offset: Polynomial,
-    /// Whether it is taken for granted that sums do not wrap.
+    /// The offset from the base in bytes, which assumes nothing.
+    pub offset: Option<Polynomial>,
+    /// Whether the subscripts assume that sums do not wrap.
     pub is_assumed: bool,
 }
 
@@ -77,13 +79,25 @@ impl Subscripts {
     }
 }
 
+/// The leaf that an expression is or extends.
+fn extended_leaf(query: &Query<'_>, expression: Expression) -> Option<Leaf> {
+    let expressions = query.expressions();
+    match expressions.kind(expression) {
+        Kind::SignExtend | Kind::ZeroExtend => {
+            let inner = expressions.operands(expression).first()?;
+            expressions.as_leaf(*inner)
+        }
+        _ => expressions.as_leaf(expression),
+    }
+}
+
 fn is_special(
     query: &Query<'_>,
     leaf: Expression,
     kind: SpecialRegisterKind,
     component: Component,
 ) -> bool {
-    match query.expressions().as_leaf(leaf) {
+    match extended_leaf(query, leaf) {
         Some(Leaf::Special(special)) => {
             special.kind() == kind && special.component() == Some(component)
         }
@@ -141,11 +155,16 @@ impl Delinearizer {
         more: i64,
         element: u32,
     ) -> Option<Subscripts> {
-        let fixed = |leaf: Expression| self.fixed(query, leaf);
-        let (whole, is_assumed) = polynomial::of_expression(query, root, &fixed)?;
+        let fixed = |query: &Query<'_>, leaf: Expression| self.fixed(query, leaf);
+        let root = query.widened(root);
+        let (whole, is_assumed) =
+            polynomial::of_expression(query, root, Widening::Assumed, &fixed)?;
         let base = base(query, &whole)?;
-        let offset = whole.subtract(&Polynomial::factor(Factor::Leaf(base)))?;
-        let offset = offset.add(&Polynomial::constant(more.into()))?;
+        let from_base = |whole: &Polynomial| {
+            let offset = whole.subtract(&Polynomial::factor(Factor::Leaf(base)))?;
+            offset.add(&Polynomial::constant(more.into()))
+        };
+        let offset = from_base(&whole)?;
         let size = i128::from(element.max(1));
         // In elements.
         let mut flat = Polynomial::default();
@@ -159,11 +178,17 @@ impl Delinearizer {
             dimensions if dimensions.len() > 1 => dimensions,
             _ => self.constant(query, &flat)?,
         };
+        let proved = match is_assumed {
+            false => Some(offset),
+            true => polynomial::of_expression(query, root, Widening::Proved, &fixed)
+                .filter(|(whole, _)| self::base(query, whole) == Some(base))
+                .and_then(|(whole, _)| from_base(&whole)),
+        };
         let found = Subscripts {
             base,
             element,
             dimensions,
-            offset,
+            offset: proved,
             is_assumed,
         };
         (linear(&found.dimensions)? == flat).then_some(found)
@@ -316,7 +341,7 @@ fn base(query: &Query<'_>, whole: &Polynomial) -> Option<Expression> {
 fn is_size(query: &Query<'_>, factor: Factor) -> bool {
     match factor {
         Factor::Counter(_) => false,
-        Factor::Leaf(leaf) => match query.expressions().as_leaf(leaf) {
+        Factor::Leaf(leaf) => match extended_leaf(query, leaf) {
             Some(Leaf::Parameter(..)) => true,
             Some(Leaf::Special(special)) => {
                 matches!(

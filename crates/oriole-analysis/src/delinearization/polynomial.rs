@@ -1,6 +1,6 @@
 //! Sums of products of factors with integer coefficients.
 
-use crate::scalar_evolution::{Expression, Kind, Query};
+use crate::scalar_evolution::{Expression, Kind, Leaf, Query};
 use oriole_collections::SmallVec;
 use oriole_ir::Block;
 use std::collections::BTreeMap;
@@ -150,18 +150,30 @@ impl Polynomial {
     }
 }
 
-/// The polynomial of an expression, and whether it takes for granted that sums do not wrap where they are widened. Numbers are signed.
+/// How an extension of a sum, product or recurrence is read where no proof shows that what it extends does not wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Widening {
+    /// As a leaf, with its own range.
+    Proved,
+    /// As if nothing wrapped, from 32 bits on. Narrower extensions are masks: `k & 3` extends two bits of `k`, and is not `k`.
+    Assumed,
+}
+
+/// The polynomial of an expression, whose numbers are signed, and whether it assumes that sums do not wrap where they are widened.
+/// [`Query::widened`] gives the expression.
 pub(super) fn of_expression(
-    query: &Query<'_>,
+    query: &mut Query<'_>,
     root: Expression,
-    fixed: &dyn Fn(Expression) -> Option<i128>,
+    widening: Widening,
+    fixed: &dyn Fn(&Query<'_>, Expression) -> Option<i128>,
 ) -> Option<(Polynomial, bool)> {
     let expressions = query.expressions();
-    let mut done: BTreeMap<Expression, (Polynomial, bool)> = BTreeMap::new();
     if expressions.is_unknown(root) || expressions.size(root) > MOST_NODES {
         return None;
     }
-    for each in expressions.postorder(root) {
+    let mut done: BTreeMap<Expression, (Polynomial, bool)> = BTreeMap::new();
+    for each in query.expressions().postorder(root) {
+        let expressions = query.expressions();
         let operands = expressions.operands(each);
         let leaf = || (Polynomial::factor(Factor::Leaf(each)), false);
         let of = |operand: &Expression| done.get(operand).cloned();
@@ -187,9 +199,20 @@ pub(super) fn of_expression(
                 product
             }
             Kind::SignExtend | Kind::ZeroExtend => {
-                let (own, assumed) = of(operands.first()?)?;
-                let is_leaf = expressions.as_leaf(operands[0]).is_some();
-                (own, assumed || !is_leaf)
+                let inner = *operands.first()?;
+                let (own, assumed) = of(&inner)?;
+                match kept(query, each, inner, &own) {
+                    true => (own, assumed),
+                    false => {
+                        let expressions = query.expressions();
+                        let is_whole = expressions.as_leaf(inner).is_some();
+                        let is_index = expressions.bits(inner) >= 32 && !is_whole;
+                        match is_index && widening == Widening::Assumed {
+                            true => (own, true),
+                            false => (Polynomial::factor(Factor::Leaf(each)), false),
+                        }
+                    }
+                }
             }
             Kind::AddressCast => of(operands.first()?)?,
             Kind::Recurrence => match expressions.as_affine(each) {
@@ -200,7 +223,7 @@ pub(super) fn of_expression(
                 }
                 None => leaf(),
             },
-            _ => match fixed(each) {
+            _ => match fixed(query, each) {
                 Some(number) => (Polynomial::constant(number), false),
                 None => leaf(),
             },
@@ -208,6 +231,29 @@ pub(super) fn of_expression(
         done.insert(each, found);
     }
     done.remove(&root)
+}
+
+/// Whether an extension is the signed number that it extends: a constant that it keeps, an address of a variable, or a leaf without a sign.
+fn kept(
+    query: &mut Query<'_>,
+    extension: Expression,
+    inner: Expression,
+    polynomial: &Polynomial,
+) -> bool {
+    let expressions = query.expressions();
+    let is_signed = expressions.kind(extension) == Kind::SignExtend;
+    let bits = expressions.bits(inner);
+    if let Some(number) = polynomial.as_constant() {
+        return match is_signed {
+            true => number >= -(1 << (bits - 1)) && number < 1 << (bits - 1),
+            false => number >= 0 && number < 1 << bits,
+        };
+    }
+    match expressions.as_leaf(inner) {
+        None => false,
+        Some(Leaf::Symbol(_)) => true,
+        Some(_) => is_signed || query.range(inner).signed.low >= 0,
+    }
 }
 
 /// Expressions with more nodes are not looked at.
