@@ -1,4 +1,5 @@
-//! Removes what nobody needs: blocks control cannot reach, instructions whose results nobody reads, dead block parameters.
+//! Removes what nobody needs: blocks control cannot reach, instructions whose results nobody reads, dead block parameters, local
+//! variables that nothing names.
 //!
 //! ## Example
 //! ```text
@@ -13,6 +14,8 @@
 //! that is none of these goes: reading memory cannot be observed. A warp-synchronous operation whose result nobody reads may
 //! be what other lanes wait for: it goes only where all lanes are known to execute it together ([`Convergence`]).
 //!
+//! A local variable that no instruction names holds nothing that can be read. `ptxas` reserves its bytes all the same.
+//!
 //! ## Method
 //! One walk from the last instruction to the first meets users before what they use, and marks what those that must stay need,
 //! through operands, guards and block arguments. Only what edges back to earlier blocks bring is not known by then: a worklist
@@ -26,15 +29,18 @@ use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::{Analyses, ControlFlow, Convergence};
 use oriole_collections::{BitSet, IndexVec, SmallVec};
-use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, SymbolKind, Value};
-use oriole_isa::Opcode;
+use oriole_ir::{
+    Block, Definition, Editor, Function, Instruction, Operand, SymbolKind, Value, Variable,
+    VariableData, VariableKind,
+};
+use oriole_isa::{Opcode, Space};
 use std::cell::LazyCell;
 use std::collections::BinaryHeap;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
     name: "dead-code",
-    summary: "Remove unreachable blocks, and instructions and block parameters whose values nobody reads",
+    summary: "Remove unreachable blocks, instructions and block parameters whose values nobody reads, and unnamed local variables",
     action: Action::Once(run, Trigger::Changes),
 };
 
@@ -56,6 +62,35 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         || analyses.get::<Convergence>(editor.function()).converges(),
     );
     remove_unneeded(editor, &flow, &needed, context);
+    remove_unnamed_variables(editor, context);
+}
+
+fn remove_unnamed_variables(editor: &mut Editor<'_>, context: &mut Context<'_>) {
+    let function = editor.function();
+    let is_local = |data: &VariableData| {
+        data.kind == VariableKind::Declared
+            && data.space == Some(Space::Local)
+            && !data.is_removed()
+    };
+    if !function.variables().values().any(is_local) {
+        return;
+    }
+    let mentioned = function.mentioned_variables();
+    let variables = function.variables().iter();
+    let unnamed: Vec<Variable> = variables
+        .filter(|&(variable, data)| is_local(data) && !mentioned.contains(variable))
+        .map(|(variable, _)| variable)
+        .collect();
+    for variable in unnamed {
+        if !context.allows_other(
+            "dead-code.variables",
+            1,
+            "no instruction names this local variable",
+        ) {
+            return;
+        }
+        editor.remove_variable(variable);
+    }
 }
 
 fn remove_unreachable(editor: &mut Editor<'_>, flow: &ControlFlow, context: &mut Context<'_>) {

@@ -3,7 +3,8 @@
 use oriole_analysis::machine_cost::{copies_cost, function_cost};
 use oriole_analysis::ptxas_hazards::{Hazard, hazards};
 use oriole_analysis::{Analyses, Loops};
-use oriole_ir::{Block, Function, Traits};
+use oriole_ir::{Block, Function, Traits, VariableData, VariableKind};
+use oriole_isa::Space;
 use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
 use oriole_syntax::tree::{Body, Statement};
 use oriole_translate::InsertedCopies;
@@ -48,10 +49,19 @@ impl Quality {
             let traits = function.format(each).traits();
             traits.have(Traits::MULTIPLIES_MATRICES)
         };
+        // `ptxas` reserves the bytes of every local variable. One unit decides where nothing else does.
+        let is_local = |variable: &&VariableData| {
+            variable.kind == VariableKind::Declared
+                && variable.space == Some(Space::Local)
+                && !variable.is_removed()
+        };
+        let frame = function.variables().values().filter(is_local).count() as u64;
         let is_new = |&&block: &&Block| function.blocks()[block].adds_nounroll;
         let forbidden = function.block_order().iter().filter(is_new).count() as u64;
         Quality {
-            cost: function_cost(function, &loops, model).saturating_sub(forbidden * UNROLLED_TESTS),
+            cost: function_cost(function, &loops, model)
+                .saturating_sub(forbidden * UNROLLED_TESTS)
+                .saturating_add(frame),
             multiplies_matrices: function.traits().have(Traits::MULTIPLIES_MATRICES)
                 && in_loops.any(|&block| function.instructions_of(block).any(multiplies)),
             hazards: counts,
