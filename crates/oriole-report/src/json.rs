@@ -77,7 +77,11 @@ pub fn analysis_of(module: &Module, kernels: &[KernelAccesses]) -> Vec<Value> {
                 "lines": own.lines,
                 "kind": own.dependence.name(),
                 "distance": match own.dependence {
-                    Dependence::Distance(distance) => Some(distance),
+                    Dependence::Distance { iterations, .. } => Some(iterations),
+                    _ => None,
+                },
+                "assumes_step": match own.dependence {
+                    Dependence::Distance { least_step, .. } => least_step,
                     _ => None,
                 },
             })).collect::<Vec<_>>(),

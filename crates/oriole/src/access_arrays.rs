@@ -131,7 +131,7 @@ pub(crate) fn arrays(
     };
     let mut query = evolution.on(function);
     let arguments = arguments(function, setting);
-    let mut delinearizer = Delinearizer::new(setting, arguments);
+    let mut delinearizer = Delinearizer::new(function, analyses.environment(), setting, arguments);
     let mut found: Vec<Option<Rc<Subscripts>>> = Vec::new();
     for (cost, is_needed) in costs.iter().zip(is_needed) {
         if !is_needed {
@@ -168,7 +168,7 @@ pub(crate) fn arrays(
     let trips = trips.collect();
     let dependences = match findings_only {
         true => Vec::new(),
-        false => dependences(function, &query, &loops, costs, &found),
+        false => dependences(function, &mut query, &loops, costs, &found),
     };
     let flow = analyses.get::<ControlFlow>(function);
     let nests = nests(
@@ -490,7 +490,7 @@ fn printed(polynomial: &Polynomial, factor: &dyn Fn(&Factor) -> String) -> Strin
 /// How iterations of the innermost loops are related by accesses, one of which writes.
 fn dependences(
     function: &Function,
-    query: &Query<'_>,
+    query: &mut Query<'_>,
     loops: &Loops,
     costs: &[RequestCost],
     found: &[Option<Rc<Subscripts>>],

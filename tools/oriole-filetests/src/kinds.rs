@@ -275,12 +275,12 @@ impl Run<'_> {
             own.map(move |own| (kernel, own))
         });
         for (kernel, own) in pairs {
-            if let Dependence::Distance(distance) = own.dependence {
+            if own.dependence != Dependence::Unknown && own.lines[0] != own.lines[1] {
                 let [first, second] = own.lines;
                 let mut accesses = kernel.accesses.iter();
                 let other = accesses.find(|access| access.line == first);
                 let other = other.map_or("", |access| &access.mnemonic);
-                let text = format!("dependence: on `{other}`, distance {distance}");
+                let text = format!("dependence: on `{other}`, {}", own.dependence);
                 let (line, text) = (second as usize, self.spoil(text));
                 self.outcome.facts.push(Fact { line, text });
             }

@@ -3,7 +3,8 @@
 //! ## Soundness
 //! Both accesses are of one thread, with one iteration of every loop around. Their offsets from one base differ by a number for each
 //! iteration between them and a rest: if that number and the rest are known, whether bytes meet is decided by arithmetic. Distinct
-//! variables do not meet. Everything else is unknown. Nothing assumes that sums do not wrap: an extension without a proof is a leaf.
+//! variables do not meet, unless both are `.extern .shared`: those start at one address. A step that is unknown may be zero, or less than an
+//! access is wide, and then neighbouring iterations meet too: its range proves that it is not, or the claim assumes it and says so. Everything else is unknown. Nothing assumes that sums do not wrap: an extension without a proof is a leaf.
 
 use super::{Factor, Polynomial, Subscripts};
 use crate::scalar_evolution::{Kind, Leaf, Query};
@@ -15,7 +16,12 @@ pub enum Dependence {
     /// No iteration accesses what another one does.
     Independent,
     /// What the first accesses is accessed by the second so many iterations later; if negative, earlier.
-    Distance(i64),
+    Distance {
+        /// The number of iterations.
+        iterations: i64,
+        /// The step of the loop is assumed to have that many bytes at least, up or down; nothing if that is proved.
+        least_step: Option<u32>,
+    },
     /// All that can be told.
     Unknown,
 }
@@ -25,15 +31,33 @@ impl Dependence {
     pub fn name(self) -> &'static str {
         match self {
             Dependence::Independent => "independent",
-            Dependence::Distance(_) => "distance",
+            Dependence::Distance { .. } => "distance",
             Dependence::Unknown => "unknown",
+        }
+    }
+}
+
+impl std::fmt::Display for Dependence {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Dependence::Distance {
+                iterations,
+                least_step,
+            } => {
+                write!(formatter, "distance {iterations}")?;
+                match least_step {
+                    None => Ok(()),
+                    Some(bytes) => write!(formatter, ", if a step has at least {bytes} bytes"),
+                }
+            }
+            _ => formatter.write_str(self.name()),
         }
     }
 }
 
 /// How two accesses, of so many bytes each, in a loop are related from iteration to iteration.
 pub fn dependence(
-    query: &Query<'_>,
+    query: &mut Query<'_>,
     header: Block,
     first: (&Subscripts, u32),
     second: (&Subscripts, u32),
@@ -41,7 +65,8 @@ pub fn dependence(
     let (one, two) = (first.0, second.0);
     if one.base != two.base {
         let is_variable = |own: &Subscripts| query.expressions().kind(own.base) == Kind::Symbol;
-        return match is_variable(one) && is_variable(two) {
+        let may_overlap = one.starts_at_launch && two.starts_at_launch;
+        return match is_variable(one) && is_variable(two) && !may_overlap {
             true => Dependence::Independent,
             false => Dependence::Unknown,
         };
@@ -50,7 +75,7 @@ pub fn dependence(
 }
 
 fn decided(
-    query: &Query<'_>,
+    query: &mut Query<'_>,
     header: Block,
     (one, bytes): (&Subscripts, u32),
     (two, other_bytes): (&Subscripts, u32),
@@ -79,7 +104,62 @@ fn decided(
     let iterations = found?;
     let is_whole = step.scale(iterations)?.add(&gap)?.is_zero();
     let iterations = i64::try_from(iterations).ok()?;
-    (is_whole && iterations != 0).then_some(Dependence::Distance(iterations))
+    if !is_whole || iterations == 0 {
+        return None;
+    }
+    let widest = bytes.max(other_bytes);
+    let bits = query.expressions().bits(one.base);
+    let is_wide = is_at_least(query, &step, widest, bits);
+    Some(Dependence::Distance {
+        iterations,
+        least_step: (!is_wide).then_some(widest),
+    })
+}
+
+/// Whether ranges show that a polynomial of so many bits is at least a number, up or down, and does not wrap.
+fn is_at_least(query: &mut Query<'_>, polynomial: &Polynomial, least: u32, bits: u32) -> bool {
+    let Some((low, high)) = range(query, polynomial) else {
+        return false;
+    };
+    let (least, limit) = (i128::from(least), 1i128 << (bits - 1));
+    (low >= least || high <= -least) && low >= -limit && high < limit
+}
+
+/// The lowest and highest number that a polynomial is; nothing if they are too large.
+fn range(query: &mut Query<'_>, polynomial: &Polynomial) -> Option<(i128, i128)> {
+    let (mut low, mut high) = (0i128, 0i128);
+    for (product, coefficient) in polynomial.terms() {
+        let mut own = (coefficient, coefficient);
+        for &factor in product {
+            let (least, most) = match factor {
+                Factor::Leaf(leaf) => {
+                    let range = query.range(leaf).signed;
+                    (range.low.into(), range.high.into())
+                }
+                Factor::Counter(header) => {
+                    let most = query.backedge_taken(header)?.maximum?;
+                    (0, i128::from(most))
+                }
+            };
+            let corners = [
+                own.0.checked_mul(least)?,
+                own.0.checked_mul(most)?,
+                own.1.checked_mul(least)?,
+                own.1.checked_mul(most)?,
+            ];
+            own = (*corners.iter().min()?, *corners.iter().max()?);
+        }
+        (low, high) = (low.checked_add(own.0)?, high.checked_add(own.1)?);
+    }
+    Some((low, high))
+}
+
+/// A distance that assumes nothing.
+fn at(iterations: i64) -> Dependence {
+    Dependence::Distance {
+        iterations,
+        least_step: None,
+    }
 }
 
 /// By numbers: bytes meet where `-other_bytes < step * iterations + gap < bytes`.
@@ -106,7 +186,7 @@ fn by_numbers(step: i128, gap: i128, bytes: i128, other_bytes: i128) -> Dependen
     match (&around[..], reach > 64) {
         (_, true) => Dependence::Unknown,
         ([], false) => Dependence::Independent,
-        (&[one], false) => i64::try_from(one).map_or(Dependence::Unknown, Dependence::Distance),
+        (&[one], false) => i64::try_from(one).map_or(Dependence::Unknown, at),
         _ => Dependence::Unknown,
     }
 }
@@ -151,7 +231,7 @@ mod tests {
                         .collect();
                     let expected = match all[..] {
                         [] => Dependence::Independent,
-                        [one] => Dependence::Distance(one as i64),
+                        [one] => at(one as i64),
                         _ => Dependence::Unknown,
                     };
                     let found = by_numbers(step, gap, bytes, other);

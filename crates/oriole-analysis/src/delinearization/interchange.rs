@@ -109,8 +109,12 @@ pub fn interchange(
             if !(writes(one) || writes(two)) || !may_meet(function, one, two) {
                 continue;
             }
-            let bases = [one.subscripts?.base, two.subscripts?.base];
+            let arrays = [one.subscripts?, two.subscripts?];
+            let bases = arrays.map(|own| own.base);
             if bases[0] != bases[1] {
+                if arrays.iter().all(|own| own.starts_at_launch) {
+                    return None;
+                }
                 let kind = |base| query.expressions().kind(base);
                 let are_variables = bases.iter().all(|&base| kind(base) == Kind::Symbol);
                 if !are_variables && !apart.contains(&bases) {

@@ -31,8 +31,8 @@ pub use polynomial::{Factor, Polynomial, Product};
 use self::polynomial::Widening;
 use crate::lane_patterns::Setting;
 use crate::scalar_evolution::{Expression, Kind, Leaf, Query};
-use oriole_ir::{Address, Base, Symbol};
-use oriole_isa::{Component, SpecialRegisterKind};
+use oriole_ir::{Address, Base, Environment, Function, Linkage, Symbol, SymbolKind};
+use oriole_isa::{Component, Space, SpecialRegisterKind};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -50,6 +50,8 @@ pub struct Dimension {
 pub struct Subscripts {
     /// A pointer, or a variable.
     pub base: Expression,
+    /// Whether the base is `.extern .shared`: all such arrays start at one address.
+    pub starts_at_launch: bool,
     /// Bytes of an element.
     pub element: u32,
     /// The dimensions, outermost first.
@@ -110,15 +112,35 @@ fn is_special(
 pub struct Delinearizer {
     block: [u32; 3],
     arguments: BTreeMap<Symbol, i128>,
+    /// Arrays of shared memory that start behind all others, at one address.
+    at_launch: Vec<Symbol>,
     known: BTreeMap<(Expression, i64, u32), Option<Rc<Subscripts>>>,
 }
 
 impl Delinearizer {
     /// For kernels that are launched so, with what parameters are, by symbol.
-    pub fn new(setting: &Setting, arguments: BTreeMap<Symbol, i128>) -> Delinearizer {
+    pub fn new(
+        function: &Function,
+        environment: &Environment,
+        setting: &Setting,
+        arguments: BTreeMap<Symbol, i128>,
+    ) -> Delinearizer {
+        let symbols = function.symbols().iter();
+        let is_at_launch = |kind: SymbolKind| match kind {
+            SymbolKind::Global(global) => {
+                let module = environment.module();
+                let variable = module.and_then(|module| module.variable(global));
+                variable.is_some_and(|own| {
+                    own.space == Some(Space::Shared) && own.linkage == Linkage::Extern
+                })
+            }
+            _ => false,
+        };
+        let at_launch = symbols.filter(|(_, data)| is_at_launch(data.kind));
         Delinearizer {
             block: setting.block,
             arguments,
+            at_launch: at_launch.map(|(symbol, _)| symbol).collect(),
             known: BTreeMap::new(),
         }
     }
@@ -186,12 +208,20 @@ impl Delinearizer {
         };
         let found = Subscripts {
             base,
+            starts_at_launch: self.starts_at_launch(query, base),
             element,
             dimensions,
             offset: proved,
             is_assumed,
         };
         (linear(&found.dimensions)? == flat).then_some(found)
+    }
+
+    fn starts_at_launch(&self, query: &Query<'_>, base: Expression) -> bool {
+        match query.expressions().as_leaf(base) {
+            Some(Leaf::Symbol(symbol)) => self.at_launch.contains(&symbol),
+            _ => false,
+        }
     }
 
     /// What a leaf is, if it is a number in this launch.
