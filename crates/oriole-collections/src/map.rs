@@ -17,7 +17,7 @@ pub use iter::{
 use crate::instrument::{Description, Tally};
 use crate::raw::{Found, RawTable, Slot, TryReserveError, Vacant};
 use crate::witness::{Stamp, Witness};
-use crate::{DenseKey, Lookup};
+use crate::{DenseKey, Lookup, SmallVec};
 use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
@@ -37,6 +37,24 @@ pub struct Map<K, V, T> {
 pub struct Cursor {
     position: usize,
     stamp: Stamp,
+}
+
+/// The query of a key that is known to be missing: it has the key's hash and compares no keys.
+struct Unequal<'a, K>(&'a K);
+
+impl<K: DenseKey> Lookup<K> for Unequal<'_, K> {
+    fn lookup_mix(&self) -> u64 {
+        self.0.mix()
+    }
+    fn lookup_keyed(&self, secret: u64) -> u64 {
+        self.0.mix_keyed(secret)
+    }
+    fn lookup_classic_hash(&self) -> u32 {
+        self.0.classic_hash()
+    }
+    fn matches(&self, _: &K) -> bool {
+        false
+    }
 }
 
 fn describe<K, V, T: RawTable<K, V>>() -> Description {
@@ -271,6 +289,25 @@ impl<K: DenseKey, V, T: RawTable<K, V>> Map<K, V, T> {
             || self.raw.allocated_bytes(),
         );
         slot
+    }
+
+    /// Moves the last of `entries`, whose key the map does not have, into the map; false if there is none. If the hash of the key
+    /// panics, the entry stays where it was.
+    pub(crate) fn move_last<A: smallvec::Array<Item = (K, V)>>(
+        &mut self,
+        entries: &mut SmallVec<A>,
+    ) -> bool {
+        let Some((key, _)) = entries.last() else {
+            return false;
+        };
+        let Err(vacant) = self.raw.find_or_vacant(&Unequal(key)) else {
+            unreachable!("a query that matches nothing was found");
+        };
+        if let Some((key, value)) = entries.pop() {
+            // SAFETY: the table was not changed since it named the vacancy.
+            unsafe { self.occupy(vacant, key, value) };
+        }
+        true
     }
 
     /// Takes the entry of a key out.

@@ -1,9 +1,13 @@
 //! `ScopedMap`: a map that follows a depth-first walk of the dominator tree.
 //!
-//! Entering a block opens a scope, leaving it closes the scope and everything inserted in it disappears; an entry of an
-//! enclosing scope stays visible. Closing is constant time: each open scope has a number that is never used again, and
-//! an entry whose scope's number is no longer the open one at its depth counts as missing. A value found to be available
-//! further up (because it was hoisted, say) can be inserted at that outer depth.
+//! Entering a block opens a scope. Leaving it closes the scope, and everything inserted in it disappears; an entry of an
+//! enclosing scope stays visible. A value found to be available further up (because it was hoisted, say) can be inserted at
+//! that outer depth.
+//!
+//! Each open scope has a number that is never used again. An entry whose scope's number is no longer the open one at its
+//! depth is dead and counts as missing. Closing a scope only counts its dead entries; once they take a quarter of the
+//! buckets, one pass removes and drops them all. So closing takes constant time for each entry inserted, and memory stays
+//! in proportion to the largest number of entries visible at once.
 
 use crate::{DenseKey, DenseMap, Lookup};
 use alloc::vec;
@@ -16,14 +20,28 @@ struct Scoped<V> {
     scope: u32,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Scope {
+    number: u32,
+    /// How many entries are the scope's.
+    entries: u32,
+}
+
 /// A map with nested scopes; the outermost (depth 0) is always open.
 #[derive(Clone, Debug)]
 pub struct ScopedMap<K: DenseKey, V> {
     table: DenseMap<K, Scoped<V>>,
-    /// The number of the open scope at each depth.
-    open: Vec<u32>,
+    /// The open scope at each depth.
+    open: Vec<Scope>,
     next_scope: u32,
+    /// How many entries of closed scopes the table still holds.
+    dead: u32,
 }
+
+const OUTERMOST: Scope = Scope {
+    number: 0,
+    entries: 0,
+};
 
 impl<K: DenseKey, V> ScopedMap<K, V> {
     /// An empty map with its outermost scope open.
@@ -31,8 +49,9 @@ impl<K: DenseKey, V> ScopedMap<K, V> {
     pub fn new() -> Self {
         Self {
             table: DenseMap::new(),
-            open: vec![0],
+            open: vec![OUTERMOST],
             next_scope: 1,
+            dead: 0,
         }
     }
 
@@ -53,7 +72,10 @@ impl<K: DenseKey, V> ScopedMap<K, V> {
 
     /// Opens a scope.
     pub fn push_scope(&mut self) {
-        self.open.push(self.next_scope);
+        self.open.push(Scope {
+            number: self.next_scope,
+            entries: 0,
+        });
         self.next_scope += 1;
     }
 
@@ -61,18 +83,35 @@ impl<K: DenseKey, V> ScopedMap<K, V> {
     #[track_caller]
     pub fn pop_scope(&mut self) {
         assert!(self.open.len() > 1, "the outermost scope cannot be closed");
-        self.open.pop();
+        self.pop_to_depth(self.depth() - 1);
     }
 
     /// Closes scopes until `depth` is the innermost one.
     #[track_caller]
     pub fn pop_to_depth(&mut self, depth: usize) {
         assert!(depth < self.open.len(), "depth {depth} is not open");
-        self.open.truncate(depth + 1);
+        let closed = self.open.drain(depth + 1..);
+        self.dead += closed.map(|scope| scope.entries).sum::<u32>();
+        if self.dead as usize > self.table.bucket_count() / 4 {
+            let Self { table, open, .. } = self;
+            table.retain(|_, entry| Self::visible(open, entry));
+            self.dead = 0;
+        }
     }
 
-    fn visible(open: &[u32], entry: &Scoped<V>) -> bool {
-        open.get(entry.depth as usize) == Some(&entry.scope)
+    #[inline]
+    fn visible(open: &[Scope], entry: &Scoped<V>) -> bool {
+        open.get(entry.depth as usize)
+            .is_some_and(|scope| scope.number == entry.scope)
+    }
+
+    /// Counts an entry that is about to be overwritten as no longer its scope's.
+    fn release(open: &mut [Scope], dead: &mut u32, entry: &Scoped<V>) {
+        if Self::visible(open, entry) {
+            open[entry.depth as usize].entries -= 1;
+        } else {
+            *dead -= 1;
+        }
     }
 
     /// The value of a key visible from the innermost scope.
@@ -100,24 +139,28 @@ impl<K: DenseKey, V> ScopedMap<K, V> {
     /// new.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn insert_if_absent_at(&mut self, key: K, value: V, depth: usize) -> (&mut V, bool) {
-        let scope = self.open[depth];
-        let depth = depth as u32;
+        let Self {
+            table, open, dead, ..
+        } = self;
         let mut fresh = Some(Scoped {
             value,
-            depth,
-            scope,
+            depth: depth as u32,
+            scope: open[depth].number,
         });
-        let entry = self
-            .table
-            .get_or_insert_with(key, || fresh.take().expect("made once"));
-        let mut is_new = true;
-        if let Some(fresh) = fresh {
-            if Self::visible(&self.open, entry) {
-                is_new = false;
-            } else {
+        let entry = table.get_or_insert_with(key, || fresh.take().expect("made once"));
+        let is_new = match fresh {
+            Some(_) if Self::visible(open, entry) => false,
+            Some(fresh) => {
+                *dead -= 1;
+                open[depth].entries += 1;
                 *entry = fresh;
+                true
             }
-        }
+            None => {
+                open[depth].entries += 1;
+                true
+            }
+        };
         (&mut entry.value, is_new)
     }
 
@@ -125,16 +168,20 @@ impl<K: DenseKey, V> ScopedMap<K, V> {
     /// closes.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn replace(&mut self, key: K, value: V) {
-        let depth = self.depth() as u32;
-        let scope = self.open[depth as usize];
-        self.table.insert(
-            key,
-            Scoped {
-                value,
-                depth,
-                scope,
-            },
-        );
+        let depth = self.depth();
+        let Self {
+            table, open, dead, ..
+        } = self;
+        let fresh = Scoped {
+            value,
+            depth: depth as u32,
+            scope: open[depth].number,
+        };
+        let replaced = table.insert(key, fresh);
+        if let Some(replaced) = &replaced {
+            Self::release(open, dead, replaced);
+        }
+        open[depth].entries += 1;
     }
 
     /// Removes every entry and closes every scope but the outermost.
@@ -144,11 +191,13 @@ impl<K: DenseKey, V> ScopedMap<K, V> {
             table,
             open,
             next_scope,
+            dead,
         } = self;
-        table.clear();
         open.clear();
-        open.push(0);
+        open.push(OUTERMOST);
         *next_scope = 1;
+        *dead = 0;
+        table.clear();
     }
 }
 
@@ -191,6 +240,24 @@ mod tests {
     }
 
     #[test]
+    fn values_of_closed_scopes_are_dropped() {
+        let value = alloc::rc::Rc::new(());
+        let mut map = ScopedMap::new();
+        let mut most_alive = 0;
+        for scope in 0..10_000u32 {
+            map.push_scope();
+            for key in 0..10 {
+                map.insert_if_absent(10 * scope + key, value.clone());
+            }
+            map.replace(10 * scope, value.clone());
+            most_alive = most_alive.max(alloc::rc::Rc::strong_count(&value));
+            map.pop_scope();
+        }
+        assert!(most_alive < 100, "{most_alive} values at once");
+        assert!(map.table.bucket_count() < 256);
+    }
+
+    #[test]
     #[should_panic(expected = "outermost")]
     fn the_outermost_scope_stays() {
         ScopedMap::<u32, u32>::new().pop_scope();
@@ -212,8 +279,16 @@ mod tests {
                         prop_assert_eq!(map.insert_if_absent_at(key, step, depth).1, absent);
                         if absent { model[depth].insert(key, step); }
                     }
-                    _ => {}
+                    _ => {
+                        map.replace(key, step);
+                        for scope in &mut model { scope.remove(&key); }
+                        model.last_mut().expect("one is open").insert(key, step);
+                    }
                 }
+                let sizes: Vec<usize> = map.open.iter().map(|scope| scope.entries as usize).collect();
+                prop_assert_eq!(sizes, model.iter().map(std::collections::HashMap::len).collect::<Vec<_>>());
+                let visible = map.open.iter().map(|scope| scope.entries).sum::<u32>();
+                prop_assert_eq!(map.table.len() as u32, visible + map.dead);
                 prop_assert_eq!(map.depth(), model.len() - 1);
                 for key in 0..12 {
                     prop_assert_eq!(map.get(&key), model.iter().find_map(|scope| scope.get(&key)));

@@ -8,6 +8,7 @@
 #![allow(clippy::disallowed_methods)] // bucket order is tested here
 #![allow(clippy::forget_non_drop)] // forgetting iterators is what is tested, whether they have a destructor or not
 
+use oriole_collections::extra::small::SmallMap;
 use oriole_collections::extra::{Interner, OrderedMap};
 use oriole_collections::key::keyed_word;
 use oriole_collections::map::Map;
@@ -457,37 +458,149 @@ fn string_tables_survive_a_panic_at_every_moment() {
     inject_strings::<classic::Strings>();
 }
 
+type Ordered = OrderedMap<Counted, Counted>;
+
+type OrderedOperation = (&'static str, fn(&mut Ordered));
+
+fn ordered_operations() -> Vec<OrderedOperation> {
+    vec![
+        ("insert", |map| {
+            for number in 100..130 {
+                map.insert(Counted::new(number), Counted::new(number));
+            }
+            map.insert(Counted::new(101), Counted::new(102));
+        }),
+        ("entry", |map| {
+            for number in 0..40 {
+                map.entry(Counted::new(number)).or_insert_with(|| {
+                    tick(Source::Callback);
+                    Counted::new(number)
+                });
+            }
+        }),
+        ("remove", |map| {
+            for number in [3, 0, 99, 7] {
+                map.remove(&Counted::new(number));
+            }
+        }),
+        ("swap_remove", |map| {
+            for number in [3, 0, 99, 7] {
+                map.swap_remove(&Counted::new(number));
+            }
+        }),
+        ("pop", |map| while map.pop().is_some() {}),
+        ("retain", |map| {
+            map.retain(|key, _| {
+                tick(Source::Callback);
+                !key.0.is_multiple_of(3)
+            });
+        }),
+        ("clear", OrderedMap::clear),
+        ("drain", |map| {
+            for entry in map.drain().take(3) {
+                tick(Source::Callback);
+                drop(entry);
+            }
+        }),
+        ("clone", |map| drop(map.clone())),
+    ]
+}
+
 #[test]
-fn ordered_and_scoped_maps_survive_a_panic_at_every_moment() {
+fn ordered_maps_survive_a_panic_at_every_moment() {
+    let mut moments = 0;
+    for (name, operation) in ordered_operations() {
+        for source in SOURCES {
+            moments += at_every_moment(name, source, || {
+                let armed = ARMED.replace(None);
+                let mut map = (0..20)
+                    .map(|number| (Counted::new(number), Counted::new(number)))
+                    .collect::<Ordered>();
+                ARMED.set(armed);
+                let result = catch_unwind(AssertUnwindSafe(|| operation(&mut map)));
+                let ended = ARMED.replace(None).is_some();
+                assert_eq!(ended, result.is_ok());
+                for (position, (key, value)) in map.iter().enumerate() {
+                    assert!(*key.0 != u32::MAX && *value.0 != u32::MAX);
+                    assert_eq!(map.position(key), Some(position), "{name}, {source:?}");
+                }
+                let next = map.len();
+                map.insert(Counted::new(77_777), Counted::new(1));
+                assert_eq!(map.position(&Counted::new(77_777)), Some(next), "{name}");
+                ended
+            });
+        }
+    }
+    assert!(moments > 500, "nothing was injected: {moments}");
+}
+
+fn inject_small<T: RawTable<Counted, Counted>>() {
+    let mut spills = 0;
     for source in SOURCES {
-        at_every_moment("ordered", source, || {
+        for size in [3, 4, 9] {
+            at_every_moment("small", source, || {
+                let armed = ARMED.replace(None);
+                let mut map = SmallMap::<Counted, Counted, 4, T>::new();
+                for number in 0..size {
+                    map.insert(Counted::new(number), Counted::new(number));
+                }
+                ARMED.set(armed);
+                let result = catch_unwind(AssertUnwindSafe(|| {
+                    map.insert(Counted::new(50), Counted::new(50));
+                    map.get_or_insert_with(Counted::new(51), || {
+                        tick(Source::Callback);
+                        Counted::new(51)
+                    });
+                }));
+                let ended = ARMED.replace(None).is_some();
+                assert_eq!(ended, result.is_ok());
+                spills += u32::from(map.is_small() && source == Source::Hash);
+                // What was there before is there now.
+                for number in 0..size {
+                    let value = map.get(&Counted::new(number)).map(|value| *value.0);
+                    assert_eq!(value, Some(number), "{}: {source:?}, {size}", T::NAME);
+                }
+                assert_eq!(map.iter().count(), map.len());
+                ended
+            });
+        }
+    }
+    assert!(spills > 5, "no spill was cut short: {spills}");
+}
+
+#[test]
+fn small_maps_survive_a_panic_at_every_moment() {
+    inject_small::<swiss::Table<_, _>>();
+    inject_small::<linear::Table<_, _>>();
+    inject_small::<classic::Table<_, _>>();
+}
+
+#[test]
+fn scoped_maps_survive_a_panic_at_every_moment() {
+    for source in SOURCES {
+        at_every_moment("scoped", source, || {
             let armed = ARMED.replace(None);
-            let mut map = OrderedMap::new();
             let mut scoped = ScopedMap::new();
             for number in 0..20 {
-                map.insert(Counted::new(number), Counted::new(number));
                 scoped.insert_if_absent(Counted::new(number), Counted::new(number));
             }
             ARMED.set(armed);
             let result = catch_unwind(AssertUnwindSafe(|| {
-                map.remove(&Counted::new(3));
-                map.insert(Counted::new(30), Counted::new(30));
-                map.retain(|key, _| {
-                    tick(Source::Callback);
-                    !key.0.is_multiple_of(3)
-                });
                 scoped.push_scope();
                 scoped.replace(Counted::new(4), Counted::new(5));
-                scoped.clear();
-                drop(map.clone());
-                map.clear();
+                for number in 10..60 {
+                    scoped.insert_if_absent(Counted::new(number), Counted::new(number));
+                }
+                scoped.pop_scope();
             }));
             let ended = ARMED.replace(None).is_some();
             assert_eq!(ended, result.is_ok());
-            assert!(
-                map.iter()
-                    .all(|(key, value)| *key.0 != u32::MAX && *value.0 != u32::MAX)
-            );
+            for number in (0..20).filter(|&number| number != 4) {
+                let value = scoped.get(&Counted::new(number)).map(|value| *value.0);
+                assert_eq!(value, Some(number), "{source:?}");
+            }
+            scoped.clear();
+            assert!(scoped.get(&Counted::new(1)).is_none());
             ended
         });
     }

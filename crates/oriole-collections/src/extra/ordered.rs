@@ -2,6 +2,9 @@
 //!
 //! The entries live in a vector; a dense table maps each key to its position. Use them wherever output depends on order
 //! and keys have no natural order of their own.
+//!
+//! Hashes, comparisons, clones and callbacks may panic. Each operation calls them before it changes the vector or the table,
+//! so the two always hold the same entries.
 
 use crate::{DenseKey, DenseMap, Lookup};
 use alloc::vec::{self, Vec};
@@ -111,15 +114,14 @@ impl<K: DenseKey + Clone, V> OrderedMap<K, V> {
         }
     }
 
-    /// Adds an entry whose key is missing. The value comes first: were cloning or hashing to panic, no position may point past
-    /// the end.
+    /// Adds an entry whose key is missing.
     #[cfg_attr(debug_assertions, track_caller)]
     fn add(&mut self, key: K, value: V) -> usize {
         let next = self.entries.len();
         let position = u32::try_from(next).expect("more entries than positions have numbers");
-        self.entries.push((key.clone(), value));
-        // Should it panic, the last entry cannot be found but is there; the next `retain` or `clear` sets it right.
-        self.positions.insert(key, position);
+        self.entries.reserve(1);
+        self.positions.insert(key.clone(), position);
+        self.entries.push((key, value));
         next
     }
 
@@ -147,63 +149,89 @@ impl<K: DenseKey + Clone, V> OrderedMap<K, V> {
     /// Keeps the entries for which `keep` is true, in order; linear in the number of entries.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        // Should `keep` panic, keys are not found any more rather than found in wrong places.
-        self.positions.clear();
-        self.entries.retain_mut(|(key, value)| keep(key, value));
-        for (position, (key, _)) in self.entries.iter().enumerate() {
-            self.positions.insert(key.clone(), position as u32);
+        const REMOVED: u32 = u32::MAX;
+        let mut kept = 0;
+        let moved_to: Vec<u32> = self
+            .entries
+            .iter_mut()
+            .map(|(key, value)| {
+                if !keep(key, value) {
+                    return REMOVED;
+                }
+                kept += 1;
+                kept - 1
+            })
+            .collect();
+        let Self { positions, entries } = self;
+        for position in positions.values_mut_unordered() {
+            *position = moved_to[*position as usize];
         }
+        // Destructors may panic, so they run last.
+        let removed_keys: Vec<(K, u32)> = positions
+            .extract_if(|_, position| *position == REMOVED)
+            .collect();
+        let mut at = moved_to.iter();
+        let removed: Vec<(K, V)> = entries
+            .extract_if(.., |_| at.next() == Some(&REMOVED))
+            .collect();
+        drop(removed_keys);
+        drop(removed);
     }
 
     /// Removes the last entry.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn pop(&mut self) -> Option<(K, V)> {
-        let (key, value) = self.entries.pop()?;
-        self.positions.erase(&key);
-        Some((key, value))
+        let (key, _) = self.entries.last()?;
+        let copy = self.positions.remove_entry(key);
+        let last = self.entries.pop();
+        drop(copy);
+        last
     }
 
-    /// Removes a key, keeping the order of the others; linear in the number of entries after it.
+    /// Removes a key, keeping the order of the others; linear in the number of entries, but for the last one.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn remove<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> Option<V> {
-        let position = self.positions.remove(key)? as usize;
-        let (key, value) = self.entries.remove(position);
-        for (key, _) in &self.entries[position..] {
-            if let Some(position) = self.positions.get_mut(key) {
-                *position -= 1;
+        let (copy, position) = self.positions.remove_entry(key)?;
+        let (key, value) = self.entries.remove(position as usize);
+        if (position as usize) < self.entries.len() {
+            for later in self.positions.values_mut_unordered() {
+                *later -= u32::from(*later > position);
             }
         }
-        drop(key);
+        drop((copy, key));
         Some(value)
     }
 
     /// Removes a key by moving the last entry to its place; constant time.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn swap_remove<Q: Lookup<K> + ?Sized>(&mut self, key: &Q) -> Option<V> {
-        let position = self.positions.remove(key)? as usize;
-        let (key, value) = self.entries.swap_remove(position);
-        if let Some((moved, _)) = self.entries.get(position)
-            && let Some(place) = self.positions.get_mut(moved)
-        {
-            *place = position as u32;
+        let at = self.positions.cursor(key)?;
+        let (last, _) = self.entries.last()?;
+        let last = self.positions.cursor(last);
+        let position = *self.positions.at(at).1;
+        if let Some(last) = last {
+            *self.positions.at_mut(last) = position;
         }
-        drop(key);
+        let copy = self.positions.erase_at(at);
+        let (key, value) = self.entries.swap_remove(position as usize);
+        drop((copy, key));
         Some(value)
     }
 
     /// Removes every entry.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn clear(&mut self) {
-        let Self { positions, entries } = self;
-        positions.clear();
-        entries.clear();
+        drop(self.drain());
     }
 
     /// Removes every entry and yields them in insertion order.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn drain(&mut self) -> vec::Drain<'_, (K, V)> {
-        self.positions.clear();
-        self.entries.drain(..)
+        let Self { positions, entries } = self;
+        // The vector is empty from here on, also if the destructor of a key panics.
+        let drained = entries.drain(..);
+        positions.clear();
+        drained
     }
 
     /// Every entry in insertion order.

@@ -126,9 +126,14 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
         if let Repr::Inline(entries) = &mut self.repr
             && entries.len() == N
         {
-            let mut map = Map::new();
-            map.reserve(N + 1);
-            map.extend(core::mem::take(entries));
+            let mut spill = Spill {
+                entries,
+                map: Map::<K, V, T>::new(),
+            };
+            spill.map.reserve(N + 1);
+            while spill.map.move_last(spill.entries) {}
+            let map = core::mem::take(&mut spill.map);
+            drop(spill);
             self.repr = Repr::Table(map);
         }
     }
@@ -302,7 +307,7 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
         self.repr = Repr::Inline(SmallVec::new());
     }
 
-    /// Every entry: in insertion order while small and nothing was erased, else in no particular order.
+    /// Every entry: in insertion order while small, if nothing was erased and no hash panicked, else in no particular order.
     #[inline]
     pub fn iter_unordered(&self) -> Iter<'_, K, V, T> {
         match &self.repr {
@@ -319,6 +324,18 @@ impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> SmallMap<K, V, N, T> {
         let mut entries: Vec<(&K, &V)> = self.iter_unordered().collect();
         entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
         entries.into_iter()
+    }
+}
+
+/// Entries on their way from inside the object to a table. If a hash panics, those that have moved come back.
+struct Spill<'a, K: DenseKey, V, const N: usize, T: RawTable<K, V>> {
+    entries: &'a mut SmallVec<[(K, V); N]>,
+    map: Map<K, V, T>,
+}
+
+impl<K: DenseKey, V, const N: usize, T: RawTable<K, V>> Drop for Spill<'_, K, V, N, T> {
+    fn drop(&mut self) {
+        self.entries.extend(self.map.drain());
     }
 }
 
