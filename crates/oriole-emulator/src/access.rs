@@ -623,9 +623,13 @@ impl Executor<'_> {
         let (function, pc) = (state.fragment.function, state.fragment.pc);
         let counters = &mut state.group.counters.0[function as usize][pc as usize];
         let sectors = copy.sectors().1;
-        let wavefronts = copy.wavefronts().1;
         counters.sectors += sectors;
         counters.ideal_sectors += memory_cost::ideal_sectors(lanes, width).min(sectors);
+        // The data go past the load-store unit, which takes no wavefronts for them.
+        if copy.bypasses {
+            return;
+        }
+        let wavefronts = copy.wavefronts().1;
         counters.wavefronts += wavefronts;
         let ideal = memory_cost::ideal_wavefronts(operation, lanes, width);
         counters.ideal_wavefronts += ideal.min(wavefronts);

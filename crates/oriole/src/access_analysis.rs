@@ -229,7 +229,10 @@ impl std::fmt::Display for AccessReport {
             1 => self.unit().trim_end_matches('s'),
             _ => self.unit(),
         };
-        write!(formatter, " {unit}, ideal {ideal}, ")?;
+        match cost.request.is_free() {
+            true => write!(formatter, " {unit} by Nsight Compute, none in hardware, ")?,
+            false => write!(formatter, " {unit}, ideal {ideal}, ")?,
+        }
         formatter.write_str(cost.status.text())?;
         for (index, assumption) in self.assumptions.iter().enumerate() {
             let word = if index == 0 { ": " } else { ", " };
@@ -287,7 +290,9 @@ impl KernelAccesses {
     pub fn efficiency(&self, of_shared: bool) -> Option<f64> {
         let accesses = self.accesses.iter();
         let own = accesses.filter(|access| access.is_shared() == of_shared);
-        let known = own.filter(|access| access.cost.status != Status::Unknown);
+        let known = own.filter(|access| {
+            access.cost.status != Status::Unknown && !access.cost.request.is_free()
+        });
         let (mut needed, mut all) = (0.0, 0.0);
         for access in known {
             needed += access.cost.ideal * access.cost.trips;

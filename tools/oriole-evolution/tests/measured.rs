@@ -116,7 +116,9 @@ fn of_kernel(
             let counted = counted(access, row);
             let (ptx, line) = (&launch.ptx, row.line);
             let cost = &access.cost;
-            let wasted = counted.and_then(|it| Some(it.cost > it.ideal?));
+            // Nsight Compute's wavefronts of `cp.async.cg` are no waste: the hardware has none.
+            let of_hardware = counted.filter(|_| !cost.request.is_free());
+            let wasted = of_hardware.and_then(|it| Some(it.cost > it.ideal?));
             let has_blocks = cost.wasteful_if.iter().all(|own| match *own {
                 Repetition::Blocks(axis) => launch.grid[axis as usize] > 1,
                 Repetition::Warps => true,

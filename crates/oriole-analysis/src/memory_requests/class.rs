@@ -74,6 +74,9 @@ pub(super) fn of(request: &Request, dearest: Option<&WarpCost>, cause: Option<Ca
         Some(_) => return Class::Unknown,
         None => {}
     }
+    if request.is_free() {
+        return Class::ConflictFree;
+    }
     let is_shared = matches!(request.space, Space::Shared | Space::SharedCluster);
     let wastes = warp.most as f64 > warp.ideal;
     let Some(offsets) = &warp.offsets else {

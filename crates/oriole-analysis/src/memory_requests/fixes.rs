@@ -449,7 +449,7 @@ fn best_change(
             let Some(mean) = changed(request, own, warps, change, &mut counted) else {
                 return false;
             };
-            sum += (mean - cost.ideal).max(0.0) * cost.trips;
+            sum += cost.waste_at(mean) * cost.trips;
             means[place] = mean;
             sum < least
         });

@@ -93,6 +93,12 @@ impl Request {
             _ => false,
         }
     }
+
+    /// Whether the hardware takes no wavefronts for it. Nsight Compute computes some from the addresses of `cp.async.cg`, but the data go
+    /// past the load-store unit.
+    pub fn is_free(&self) -> bool {
+        self.operation == Operation::BypassingCopy && self.kind == AccessKind::Store
+    }
 }
 
 /// Something that a cost takes for granted.
@@ -209,7 +215,15 @@ impl RequestCost {
 
     /// Sectors or wavefronts beyond what would do, on average.
     pub fn waste(&self) -> f64 {
-        (self.mean - self.ideal).max(0.0)
+        self.waste_at(self.mean)
+    }
+
+    /// Sectors or wavefronts beyond what would do, if a warp took so many.
+    pub fn waste_at(&self, mean: f64) -> f64 {
+        match self.request.is_free() {
+            true => 0.0,
+            false => (mean - self.ideal).max(0.0),
+        }
     }
 
     /// Waste times executions.

@@ -277,7 +277,7 @@ pub(super) fn of_warps(
     cost: &RequestCost,
     warps: &[&WarpCost],
 ) -> (Wasteful, Vec<Repetition>) {
-    if cost.status == Status::Unknown || warps.is_empty() {
+    if cost.status == Status::Unknown || warps.is_empty() || request.is_free() {
         return (Wasteful::No, Vec::new());
     }
     let is_more = |warp: &&WarpCost| warp.has_wasteful_round || warp.is_always_wasteful();
