@@ -163,6 +163,8 @@ class Occupancy:
     warps: int
     percent: float
     limiter: str
+    #: Bytes of shared memory: `static`, whether there is `dynamic` too, and how much of that is `given`. What is not given is left out.
+    shared: Dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -361,13 +363,17 @@ def analyze(
     block: Optional[Block] = None,
     arguments: Optional[Mapping[int, int]] = None,
     kernel: Optional[str] = None,
+    shared: Optional[int] = None,
     name: str = "<ptx>",
 ) -> Analysis:
     """Says what wastes time in each kernel. Raises `PtxError` if the PTX is malformed.
 
     `block` is the shape of blocks, a number or up to three; without it what each kernel requires, else 256 threads. `arguments` says
-    what parameters are, by number from 0. `kernel` names the only one to analyze.
+    what parameters are, by number from 0. `kernel` names the only one to analyze. `shared` is the number of bytes
+    of shared memory that the launch adds; without it, the occupancy of a kernel that uses such memory leaves it out.
     """
+    if shared is not None and not 0 <= shared <= 1 << 20:
+        raise ValueError(f"a block has at most {1 << 20} bytes of shared memory, not {shared}")
     shape: Optional[Tuple[int, int, int]] = None
     if block is not None:
         sizes = (block,) if isinstance(block, int) else tuple(block)
@@ -376,7 +382,7 @@ def analyze(
         x, y, z = (sizes + (1, 1))[:3]
         shape = (x, y, z)
     given = {index: value & 0xFFFF_FFFF_FFFF_FFFF for index, value in (arguments or {}).items()}
-    document = json.loads(_oriole.analyze(ptx, name, shape, given, kernel))
+    document = json.loads(_oriole.analyze(ptx, name, shape, given, kernel, shared))
     return Analysis([Kernel._of(own) for own in document["kernels"]], document)
 
 

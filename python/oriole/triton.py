@@ -13,6 +13,7 @@ or, for a whole program, `oriole.triton.install(print)`.
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, List, Mapping, Optional
@@ -27,6 +28,19 @@ Callback = Callable[[Analysis], Any]
 def _ptx_of(metadata_group: Mapping[str, str]) -> Optional[str]:
     """The path of the PTX among the files of a kernel."""
     return next((path for name, path in metadata_group.items() if name.endswith(".ptx")), None)
+
+
+def _shared_of(metadata_group: Mapping[str, str]) -> Optional[int]:
+    """The bytes of shared memory that Triton launches a kernel with, as its metadata say."""
+    path = next((path for name, path in metadata_group.items() if name.endswith(".json")), None)
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            shared = json.load(file).get("shared")
+    except (OSError, ValueError, AttributeError):
+        return None
+    return shared if isinstance(shared, int) else None
 
 
 class _Listener:
@@ -45,7 +59,7 @@ class _Listener:
         # A kernel that cannot be analyzed is compiled all the same.
         try:
             with open(path, encoding="utf-8") as file:
-                analysis = analyze(file.read(), name=path)
+                analysis = analyze(file.read(), name=path, shared=_shared_of(metadata_group))
         except (OSError, PtxError, RuntimeError) as error:
             print(f"oriole: {path}: {error}", file=sys.stderr)
             return

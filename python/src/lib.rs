@@ -88,6 +88,7 @@ fn analyze(
     block: Option<[u32; 3]>,
     arguments: BTreeMap<u32, u64>,
     kernel: Option<String>,
+    shared: Option<u32>,
 ) -> PyResult<String> {
     let threads = block.map_or(1, |block| block.into_iter().map(u64::from).product());
     if !(1..=1024).contains(&threads) {
@@ -99,6 +100,7 @@ fn analyze(
         block,
         arguments,
         kernel,
+        shared,
         ..AccessOptions::default()
     };
     run(py, ptx, || {

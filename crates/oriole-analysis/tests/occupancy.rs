@@ -39,6 +39,7 @@ fn the_recorded_table_is_reproduced() {
                     threads,
                     shared,
                     barriers,
+                    tensor_columns: 0,
                     opt_in,
                 },
             )
@@ -117,6 +118,7 @@ fn cliffs_are_where_occupancy_changes() {
         threads: 256,
         shared: 0,
         barriers: 1,
+        tensor_columns: 0,
         opt_in: true,
     };
     let target = Target::new(9, 0);

@@ -74,6 +74,7 @@ fn figures(rows: &[Recorded], guess: impl Fn(&Recorded) -> u32) -> (f64, f64, f6
             threads: 256,
             shared: 0,
             barriers: 0,
+            tensor_columns: 0,
             opt_in: true,
         };
         Occupancy::of(target, demand).blocks

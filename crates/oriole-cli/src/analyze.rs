@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::{AnalyzeArguments, Assumed};
 use crate::batch::Batch;
 use crate::documents::{self, Documents, Piece, Style};
-use crate::files::{Input, Text};
+use crate::files::{Input, Text, triton_shared};
 use crate::report::{Log, Reporter};
 use crate::summary;
 use oriole::pressure::FunctionKind;
@@ -22,6 +22,7 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
         arguments: arguments.arguments.iter().copied().collect(),
         kernel: arguments.kernel.clone(),
         grid: arguments.grid,
+        shared: arguments.shared,
         with_shapes: true,
         with_summary: true,
         multiples: arguments
@@ -82,6 +83,10 @@ fn analyze(
     let source = input.source();
     let failed = |error: oriole::Error| log.failed(&source, error);
     let module = input.parse().map_err(failed)?;
+    let options = &AccessOptions {
+        shared: options.shared.or_else(|| triton_shared(input)),
+        ..options.clone()
+    };
     let (kernels, notes) = oriole::accesses(&module, options).map_err(failed)?;
     if !notes.is_empty() {
         log.diagnostics(&source, &notes);

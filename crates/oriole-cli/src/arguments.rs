@@ -405,9 +405,9 @@ pub struct PressureArguments {
     /// A block shape to compute occupancy for, such as `256` or `32x8`; may be repeated [default: the kernel's own, else 256]
     #[arg(long, value_name = "XxYxZ")]
     pub block: Vec<BlockShape>,
-    /// Bytes of shared memory the launch adds
-    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1 << 20))]
-    pub shared: u32,
+    /// Bytes of shared memory that the launch adds [default: as Triton's metadata beside the file say]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(0..=1 << 20))]
+    pub shared: Option<u32>,
     /// Also ask ptxas: that of $ORIOLE_PTXAS, $PTXAS or the PATH, or this one
     #[arg(long, value_name = "PATH", num_args = 0..=1, require_equals = true)]
     pub ptxas: Option<Option<PathBuf>>,
@@ -498,6 +498,9 @@ pub struct AnalyzeArguments {
     /// The shape of the grid, as X, XxY or XxYxZ
     #[arg(long, value_name = "XxYxZ", value_parser = crate::run::shape)]
     pub grid: Option<[u32; 3]>,
+    /// Bytes of shared memory that the launch adds [default: as Triton's metadata beside the file say]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(0..=1 << 20))]
+    pub shared: Option<u32>,
     /// What holds of parameters: `ptr-align=16` of all pointers, `3%8` of the parameter with that number
     #[arg(long, value_name = "WHAT,…", value_delimiter = ',')]
     pub assume: Vec<Assumed>,

@@ -43,7 +43,11 @@ fn kernels(path: &Path, options: &AccessOptions, report: &Reporter) -> Result<Ve
         let source = text.input.source();
         let failed = |error: oriole::Error| log.failed(&source, error);
         let module = text.input.parse().map_err(failed)?;
-        let (mut kernels, notes) = json::analysis(&module, options).map_err(failed)?;
+        let options = AccessOptions {
+            shared: files::triton_shared(&text.input),
+            ..options.clone()
+        };
+        let (mut kernels, notes) = json::analysis(&module, &options).map_err(failed)?;
         if !notes.is_empty() {
             log.diagnostics(&source, &notes);
         }

@@ -76,6 +76,22 @@ impl Input {
     }
 }
 
+/// Most bytes of a file that is taken for Triton's metadata.
+const MOST_METADATA: u64 = 1 << 20;
+
+/// The bytes of dynamic shared memory that Triton launches a kernel with: they stand in a file beside the PTX, whose name ends in `.json`.
+pub fn triton_shared(input: &Input) -> Option<u32> {
+    let path = Path::new(&input.name).with_extension("json");
+    let about = std::fs::metadata(&path).ok()?;
+    if !about.is_file() || about.len() > MOST_METADATA {
+        return None;
+    }
+    let metadata: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+    // Other tools write files of this name, too.
+    metadata.get("num_warps")?.as_u64()?;
+    metadata.get("shared")?.as_u64()?.try_into().ok()
+}
+
 /// Reads a file, the standard input for `-`, or the embedded example for nothing.
 pub fn read_or_example(file: Option<&Path>, report: &Reporter) -> Result<Input, Failure> {
     match file {

@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::arguments::PressureArguments;
 use crate::assembler::Ptxas;
 use crate::batch::Batch;
-use crate::files::{Input, Text};
+use crate::files::{Input, Text, triton_shared};
 use crate::output::{JsonList, Sink};
 use crate::report::{Log, Reporter};
 use oriole::Module;
@@ -113,7 +113,7 @@ fn measure(
     };
     let options = PressureOptions {
         blocks: arguments.block.iter().map(|block| block.0).collect(),
-        shared: arguments.shared,
+        shared: arguments.shared.or_else(|| triton_shared(input)),
         target: Some(target),
         assembled,
     };
@@ -244,6 +244,7 @@ fn as_json(file: &str, report: &FunctionPressure) -> Value {
         "shared": {
             "static": report.assembled.as_ref().map_or(report.resources.shared, |assembled| assembled.shared),
             "dynamic": report.resources.dynamic_shared,
+            "given": report.shapes.first().and_then(|shape| shape.dynamic_shared.bytes()),
         },
         "local": report.resources.local,
         "barriers": report.resources.barriers,

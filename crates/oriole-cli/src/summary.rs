@@ -1,7 +1,16 @@
 //! The table at the end of what `oriole analyze` says of a kernel.
 
+use oriole::pressure::DynamicShared;
 use oriole::{InstructionMix, KernelAccesses, Module};
 use std::fmt::Write;
+
+/// Says that an occupancy leaves out shared memory whose size is not known.
+pub fn without_dynamic(shared: DynamicShared) -> &'static str {
+    match shared {
+        DynamicShared::Unknown => ", without dynamic shared memory (--shared BYTES)",
+        DynamicShared::Given(_) | DynamicShared::Unused => "",
+    }
+}
 
 /// Writes the rows of a kernel.
 pub fn render(module: &Module, kernel: &KernelAccesses, text: &mut String) {
@@ -17,7 +26,11 @@ pub fn render(module: &Module, kernel: &KernelAccesses, text: &mut String) {
         );
         let occupancy = &registers.occupancy;
         let (percent, limiter) = (occupancy.percent(), occupancy.limiter().text());
-        row("occupancy", format!("{percent} %, limited by {limiter}"));
+        let without = without_dynamic(registers.dynamic_shared);
+        row(
+            "occupancy",
+            format!("{percent} %, limited by {limiter}{without}"),
+        );
     }
     let global = kernel
         .efficiency(false)

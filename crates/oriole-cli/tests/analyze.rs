@@ -60,6 +60,100 @@ fn json_has_the_documented_fields() {
     assert!(kernels[0]["occupancy"]["percent"].is_number());
 }
 
+/// A folder of this test alone.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    /// Writes a file and returns its path.
+    fn write(&self, name: &str, text: &str) -> String {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.display().to_string()
+    }
+}
+
+const DYNAMIC: &str = ".version 8.6\n.target sm_100a\n.address_size 64\n\
+    .extern .shared .align 16 .b8 memory[];\n\
+    .visible .entry kernel()\n.reqntid 128\n{\n.reg .b32 %r<4>;\n\
+    mov.u32 %r1, memory;\nst.shared.b32 [%r1], 0;\nret;\n}\n";
+
+#[test]
+fn dynamic_shared_memory_counts_or_is_said_to_be_left_out() {
+    let folder = Folder(tempfile::tempdir().expect("a folder"));
+    let file = folder.write("kernel.ptx", DYNAMIC);
+    let occupancy = |more: &[&str]| {
+        let mut arguments = vec!["analyze", &file, "--json"];
+        arguments.extend_from_slice(more);
+        let kernel = json(&arguments)["kernels"][0]["occupancy"].clone();
+        let shared = kernel["shared"]["given"].as_u64();
+        (kernel["blocks"].as_u64(), kernel["limiter"].clone(), shared)
+    };
+    let left_out = "without dynamic shared memory (--shared BYTES)";
+    for command in ["analyze", "pressure"] {
+        let text = out(&oriole(&[command, &file]));
+        assert!(text.contains(left_out), "{text}");
+        let text = out(&oriole(&[command, &file, "--shared", "100000"]));
+        assert!(!text.contains(left_out), "{text}");
+        assert!(text.contains("limited by shared memory"), "{text}");
+    }
+    assert_eq!(occupancy(&[]).2, None);
+    let given = occupancy(&["--shared", "100000"]);
+    assert_eq!(given, (Some(2), "shared memory".into(), Some(100_000)));
+    // Triton writes how much it is beside the PTX; other files of that name say nothing.
+    folder.write("kernel.json", r#"{"shared": 70000}"#);
+    assert_eq!(occupancy(&[]).2, None);
+    folder.write("kernel.json", r#"{"num_warps": 4, "shared": 70000}"#);
+    let read = occupancy(&[]);
+    assert_eq!(read, (Some(3), "shared memory".into(), Some(70_000)));
+    assert_eq!(occupancy(&["--shared", "100000"]), given);
+}
+
+#[test]
+fn tensor_memory_limits_blocks() {
+    let folder = Folder(tempfile::tempdir().expect("a folder"));
+    let alloc = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32";
+    let limit = |allocations: &str| {
+        let allocations = format!("mov.u32 %r1, memory;\n{allocations}");
+        let file = folder.write(
+            "kernel.ptx",
+            &DYNAMIC.replace("mov.u32 %r1, memory;\n", &allocations),
+        );
+        let report = json(&["analyze", &file, "--json"]);
+        let occupancy = &report["kernels"][0]["occupancy"];
+        (
+            occupancy["blocks"].as_u64(),
+            occupancy["limiter"].as_str().map(str::to_owned),
+        )
+    };
+    let by_tensors = |blocks| (Some(blocks), Some("tensor memory".to_owned()));
+    assert_eq!(limit(""), (Some(16), Some("warps".to_owned())));
+    assert_eq!(limit(&format!("{alloc} [%r1], 128;\n")), by_tensors(4));
+    let both = format!("mov.b32 %r2, 256;\n{alloc} [%r1], %r2;\n{alloc} [%r1], 64;\n");
+    assert_eq!(limit(&both), by_tensors(1));
+    // Of a size that is not known at least the least is taken.
+    let unknown = format!("mov.u32 %r2, %tid.x;\n{alloc} [%r1], %r2;\n{alloc} [%r1], 32;\n");
+    assert_eq!(limit(&unknown), by_tensors(8));
+}
+
+#[test]
+fn a_kernel_that_spills_has_no_register_left() {
+    let values: Vec<u32> = (0..340).collect();
+    let lines = |line: &dyn Fn(u32) -> String| values.iter().map(|&n| line(n)).collect::<String>();
+    let kernel = format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry kernel(.param .u64 out)\n.maxntid 128\n{{\n\
+         .reg .f32 %v<340>;\n.reg .b64 %a;\nld.param.u64 %a, [out];\n{}bar.sync 0;\n{}ret;\n}}\n",
+        lines(&|n| format!("ld.global.f32 %v{n}, [%a + {}];\n", 1024 * n)),
+        lines(&|n| format!("st.global.f32 [%a + {}], %v{n};\n", 1024 * n)),
+    );
+    let folder = Folder(tempfile::tempdir().expect("a folder"));
+    let report = json(&["analyze", &folder.write("kernel.ptx", &kernel), "--json"]);
+    let kernel = &report["kernels"][0];
+    let mut kinds = kernel["findings"].as_array().unwrap().iter();
+    assert!(kinds.any(|own| own["kind"] == "predicted-spill"));
+    assert_eq!(kernel["registers"]["best"], 255);
+    assert_eq!(kernel["registers"]["high"], 255);
+}
+
 #[test]
 fn what_is_known_of_parameters_settles_costs() {
     let cost = |more: &[&str]| {

@@ -1,5 +1,6 @@
 //! What is known of kernels as JSON. Fields may be added; those that are there stay.
 
+use oriole::pressure::DynamicShared;
 use oriole::pressure::FunctionKind;
 use oriole::{
     AccessFix, AccessOptions, AccessReport, CountReport, Diagnostic, Error, Finding,
@@ -227,6 +228,11 @@ fn occupancy_json(registers: &KernelRegisters) -> Value {
         "warps": occupancy.warps,
         "percent": occupancy.percent(),
         "limiter": occupancy.limiter().text(),
+        "shared": {
+            "static": registers.static_shared,
+            "dynamic": registers.dynamic_shared != DynamicShared::Unused,
+            "given": registers.dynamic_shared.bytes(),
+        },
     })
 }
 

@@ -5,7 +5,9 @@ use crate::access_fixes::{AccessFix, Fixing, shape_fix};
 use crate::error_of;
 use crate::evolution::{self, LoopReport, name_spaces, translated_or_noted};
 use crate::findings::{self, Finding, FindingKind, FindingSeverity};
-use crate::pressure::{Measuring, Occupancy, Prediction, block_of, demand, target_of};
+use crate::pressure::{
+    DynamicShared, Measuring, Occupancy, Prediction, block_of, demand, target_of,
+};
 use crate::remarks::SourceLine;
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::lane_patterns::{CauseKind, Setting};
@@ -46,6 +48,8 @@ pub struct AccessOptions {
     pub with_shapes: bool,
     /// What pointers are multiples of, if that is known: a power of two. Else 256 is assumed where it settles a cost.
     pub pointer_alignment: Option<u64>,
+    /// Bytes of shared memory that the launch adds, if that is known.
+    pub shared: Option<u32>,
     /// Whether loops, registers and occupancy are wanted, too.
     pub with_summary: bool,
     /// Whether only what findings tell at a terminal is wanted: arrays, counts, fixes and chains of accesses whose findings take a line there,
@@ -280,7 +284,11 @@ pub struct KernelRegisters {
     pub prediction: Prediction,
     /// The shape of blocks that occupancy is for: the one that was asked for, else that of the kernel's directives.
     pub block: [u32; 3],
-    /// What a multiprocessor holds of them.
+    /// Bytes of shared memory that the kernel declares.
+    pub static_shared: u32,
+    /// What the launch adds to them.
+    pub dynamic_shared: DynamicShared,
+    /// What a multiprocessor holds of them, without shared memory of an unknown size.
     pub occupancy: Occupancy,
 }
 
@@ -411,10 +419,16 @@ fn accesses_of(
         let mut measured = measuring.predictions(module, &declared, target, is_entry);
         let is_kernel = |own: &&mut (usize, KernelAccesses)| own.1.kind == FunctionKind::Entry;
         for (index, kernel) in kernels.iter_mut().filter(is_kernel) {
-            kernel.registers = measured[*index].take().map(|(prediction, resources)| {
+            kernel.registers = measured[*index].take().map(|(mut prediction, resources)| {
                 let block = options.block.unwrap_or_else(|| block_of(&resources));
-                let (shared, barriers) = (resources.shared, resources.barriers);
-                let demand = demand(prediction.best, block, shared, barriers);
+                let dynamic = resources.dynamic_shared(options.shared);
+                // A kernel that spills has no register left.
+                let spills = |own: &Finding| own.kind == FindingKind::PredictedSpill;
+                if kernel.found.iter().any(spills) {
+                    prediction.best = resources.register_limit;
+                    prediction.high = resources.register_limit;
+                }
+                let demand = demand(prediction.best, block, &resources, dynamic);
                 let registers = measuring
                     .part(*index)
                     .map(|part| part.1.instruction_count());
@@ -422,6 +436,8 @@ fn accesses_of(
                     instructions: registers.unwrap_or(0),
                     prediction,
                     block,
+                    static_shared: resources.shared,
+                    dynamic_shared: dynamic,
                     occupancy: Occupancy::of(target, demand),
                 }
             });

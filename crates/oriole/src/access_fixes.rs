@@ -131,6 +131,7 @@ impl Fixing<'_> {
             threads: self.setting.threads(),
             shared,
             barriers: 1,
+            tensor_columns: 0,
             opt_in: true,
         };
         Some(Occupancy::of(self.target?, demand).blocks)

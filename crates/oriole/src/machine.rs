@@ -127,6 +127,7 @@ fn demand(resources: &Resources, code: &MachineCode) -> Demand {
         threads: threads.unwrap_or(DEFAULT_THREADS).min(1 << 16),
         shared: code.shared.min(1 << 24),
         barriers: code.barriers,
+        tensor_columns: resources.tensor_columns,
         opt_in: true,
     }
 }

@@ -17,8 +17,8 @@ use oriole_syntax::scopes::{Globals, Scopes};
 use oriole_syntax::tree::Statement;
 use std::collections::BTreeMap;
 
-pub use oriole_analysis::launch::Resources as LaunchResources;
 pub use oriole_analysis::launch::occupancy::{Cliff, Cliffs, Limiter, Occupancy};
+pub use oriole_analysis::launch::{DynamicShared, Resources as LaunchResources};
 pub use oriole_analysis::register_model::prediction::Prediction;
 pub use oriole_analysis::source_lines::SourceLine;
 pub use oriole_isa::Target;
@@ -29,8 +29,8 @@ pub use oriole_syntax::tree::FunctionKind;
 pub struct PressureOptions {
     /// The shapes of blocks; without one that of each kernel's directives, else 256 threads.
     pub blocks: Vec<[u32; 3]>,
-    /// Bytes of shared memory that the launch adds.
-    pub shared: u32,
+    /// Bytes of shared memory that the launch adds, if that is known.
+    pub shared: Option<u32>,
     /// The architecture; without one that of the module, else sm_80.
     pub target: Option<Target>,
     /// What `ptxas` says of the functions, if it was asked.
@@ -82,7 +82,9 @@ pub struct LiveRegister {
 pub struct ShapeOccupancy {
     /// Threads of a block.
     pub threads: [u32; 3],
-    /// What a multiprocessor holds of such blocks.
+    /// The shared memory that the launch adds.
+    pub dynamic_shared: DynamicShared,
+    /// What a multiprocessor holds of such blocks, without shared memory of an unknown size.
     pub occupancy: Occupancy,
     /// The next steps up and down.
     pub cliffs: Cliffs,
@@ -449,14 +451,23 @@ pub(crate) fn block_of(resources: &Resources) -> [u32; 3] {
     resources.required_block.unwrap_or([threads, 1, 1])
 }
 
-/// What blocks of a shape take of a multiprocessor.
-pub(crate) fn demand(registers: u32, threads: [u32; 3], shared: u32, barriers: u32) -> Demand {
+/// What blocks of a shape take of a multiprocessor, without shared memory of an unknown size.
+pub(crate) fn demand(
+    registers: u32,
+    threads: [u32; 3],
+    resources: &Resources,
+    dynamic: DynamicShared,
+) -> Demand {
     let product = |product: u32, &own: &u32| product.saturating_mul(own);
+    let shared = resources
+        .shared
+        .saturating_add(dynamic.bytes().unwrap_or(0));
     Demand {
         registers,
         threads: threads.iter().fold(1, product).min(1 << 16),
         shared: shared.min(1 << 24),
-        barriers,
+        barriers: resources.barriers,
+        tensor_columns: resources.tensor_columns,
         opt_in: true,
     }
 }
@@ -474,12 +485,12 @@ fn shapes(
     wanted
         .into_iter()
         .map(|threads| {
-            let (shared, barriers) = match &report.assembled {
-                Some(assembled) => (assembled.shared, assembled.barriers),
-                None => (resources.shared, resources.barriers),
-            };
-            let shared = shared.saturating_add(options.shared);
-            let demand = demand(report.registers(), threads, shared, barriers);
+            let mut used = resources.clone();
+            if let Some(assembled) = &report.assembled {
+                (used.shared, used.barriers) = (assembled.shared, assembled.barriers);
+            }
+            let dynamic = resources.dynamic_shared(options.shared);
+            let demand = demand(report.registers(), threads, &used, dynamic);
             let cliffs = Cliffs::of(target, demand);
             let mut helpful = Vec::new();
             if let Some(cliff) = cliffs.fewer_registers {
@@ -503,6 +514,7 @@ fn shapes(
             }
             ShapeOccupancy {
                 threads,
+                dynamic_shared: dynamic,
                 occupancy: Occupancy::of(target, demand),
                 cliffs,
                 helpful,

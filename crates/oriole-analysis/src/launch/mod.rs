@@ -4,7 +4,7 @@ pub mod occupancy;
 mod resources;
 mod shape;
 
-pub use resources::Resources;
+pub use resources::{DynamicShared, Resources};
 pub use shape::LaunchShape;
 
 /// Threads of a block where neither the kernel nor anyone else says how many there are.

@@ -22,6 +22,8 @@ pub struct Demand {
     pub shared: u32,
     /// Named barriers of a block.
     pub barriers: u32,
+    /// Columns of tensor memory that a block allocates.
+    pub tensor_columns: u32,
     /// Whether more than 48 KB of shared memory are asked for at launch where needed.
     pub opt_in: bool,
 }
@@ -39,6 +41,8 @@ pub enum Limiter {
     Blocks,
     /// Named barriers.
     Barriers,
+    /// Columns of tensor memory. A block whose allocation finds none free waits until another block ends.
+    TensorMemory,
 }
 
 impl Limiter {
@@ -50,9 +54,13 @@ impl Limiter {
             Limiter::Warps => "warps",
             Limiter::Blocks => "blocks",
             Limiter::Barriers => "barriers",
+            Limiter::TensorMemory => "tensor memory",
         }
     }
 }
+
+/// Columns of tensor memory of a multiprocessor that has any (PTX manual, "Tensor Memory").
+const TENSOR_COLUMNS: u32 = 512;
 
 /// A limit that does not apply.
 pub const UNLIMITED: u32 = i32::MAX as u32;
@@ -67,15 +75,16 @@ pub struct Occupancy {
     /// Warps the multiprocessor could hold.
     pub warp_limit: u32,
     /// Blocks that each resource would allow, [`UNLIMITED`] if it is not asked for, in order of [`Limiter`].
-    pub limits: [u32; 5],
+    pub limits: [u32; 6],
 }
 
-const LIMITERS: [Limiter; 5] = [
+const LIMITERS: [Limiter; 6] = [
     Limiter::Registers,
     Limiter::SharedMemory,
     Limiter::Warps,
     Limiter::Blocks,
     Limiter::Barriers,
+    Limiter::TensorMemory,
 ];
 
 impl Occupancy {
@@ -105,6 +114,9 @@ impl Occupancy {
             by_warps,
             limits.blocks,
             by_barriers,
+            TENSOR_COLUMNS
+                .checked_div(demand.tensor_columns)
+                .unwrap_or(UNLIMITED),
         ];
         let blocks = all.into_iter().min().unwrap_or(0);
         Occupancy {

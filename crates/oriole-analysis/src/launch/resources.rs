@@ -5,6 +5,7 @@ use oriole_ir::{FunctionId, Global, GlobalVariableData, LaunchBounds, Linkage, M
 use oriole_isa::Space;
 use oriole_syntax::scopes::{Reference, Scopes};
 use oriole_syntax::tree::{self, Body, Statement};
+use std::collections::BTreeMap;
 
 /// The resources of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct Resources {
     pub local: u32,
     /// Named barriers used.
     pub barriers: u32,
+    /// Columns of tensor memory allocated, at least.
+    pub tensor_columns: u32,
     /// The block's shape, if `.reqntid` fixes it.
     pub required_block: Option<[u32; 3]>,
     /// Most threads of a block, if `.maxntid` bounds them.
@@ -25,10 +28,32 @@ pub struct Resources {
     pub register_limit: u32,
 }
 
+/// What is known of the shared memory that a launch adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DynamicShared {
+    /// The kernel uses none.
+    Unused,
+    /// So many bytes.
+    Given(u32),
+    /// The kernel uses some, and nobody says how much.
+    Unknown,
+}
+
+impl DynamicShared {
+    /// The bytes, if they are known.
+    pub fn bytes(self) -> Option<u32> {
+        match self {
+            DynamicShared::Given(bytes) => Some(bytes),
+            DynamicShared::Unused | DynamicShared::Unknown => None,
+        }
+    }
+}
+
 /// The barriers and shared variables of one function, without what it calls.
 #[derive(Clone, Debug, Default)]
 struct Own {
     barriers: u32,
+    tensor_columns: u32,
     /// Shared variables of the module that it mentions.
     mentioned: Vec<Global>,
 }
@@ -48,6 +73,7 @@ impl Own {
         mentioned.dedup();
         Own {
             barriers: barriers(tree, body),
+            tensor_columns: tensor_columns(tree, body),
             mentioned,
         }
     }
@@ -64,6 +90,7 @@ fn shared_variable(module: &Module, global: Global) -> Option<&GlobalVariableDat
 struct Total {
     local: u32,
     barriers: u32,
+    tensor_columns: u32,
     /// The last of `lists` for this function: a function, and the rest.
     shared: Option<u32>,
 }
@@ -97,6 +124,7 @@ impl Resources {
             let mut total = Total {
                 local: 0,
                 barriers: 0,
+                tensor_columns: 0,
                 shared: None,
             };
             let functions = match closures.extends(index).and_then(|other| totals[other]) {
@@ -112,6 +140,7 @@ impl Resources {
                 };
                 total.local = total.local.saturating_add(summary.local);
                 total.barriers = total.barriers.max(own.barriers);
+                total.tensor_columns = total.tensor_columns.saturating_add(own.tensor_columns);
                 if !summary.shared.is_empty() || !own.mentioned.is_empty() {
                     lists.push((function, total.shared));
                     total.shared = Some(lists.len() as u32 - 1);
@@ -122,6 +151,7 @@ impl Resources {
             let mut resources = Resources {
                 local: total.local,
                 barriers: total.barriers,
+                tensor_columns: total.tensor_columns.min(MOST_COLUMNS),
                 ..Resources::of_directives(bounds)
             };
             let mut mentioned: Vec<Global> = Vec::new();
@@ -163,6 +193,15 @@ impl Resources {
         }
     }
 
+    /// The dynamic shared memory of a launch that is given so much, or nothing is said of it.
+    pub fn dynamic_shared(&self, given: Option<u32>) -> DynamicShared {
+        match given {
+            Some(bytes) => DynamicShared::Given(bytes),
+            None if self.dynamic_shared => DynamicShared::Unknown,
+            None => DynamicShared::Unused,
+        }
+    }
+
     fn add_shared(&mut self, size: Option<(u32, u32)>) {
         match size {
             Some((bytes, alignment)) => {
@@ -175,6 +214,43 @@ impl Resources {
             None => self.dynamic_shared = true,
         }
     }
+}
+
+/// Fewest and most columns of tensor memory that an instruction can allocate.
+const LEAST_COLUMNS: u32 = 32;
+const MOST_COLUMNS: u32 = 512;
+
+/// The columns of tensor memory that a body allocates; of an allocation of unknown size the least there is.
+fn tensor_columns(module: &tree::Module, body: &Body) -> u32 {
+    let operand = |instruction: &tree::Instruction, place: usize| {
+        let nodes = body.operand_list(instruction).nth(place)?;
+        Some(module.text(nodes.first()?.text))
+    };
+    // The number that each register was given last, of those that a `mov` gave one.
+    let mut constants: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut columns = 0u32;
+    for statement in &body.statements {
+        let Statement::Instruction(instruction) = statement else {
+            continue;
+        };
+        let mnemonic = module.text(instruction.mnemonic);
+        if mnemonic.starts_with("tcgen05.alloc") {
+            let size = operand(instruction, 1);
+            let number = size.and_then(|size| {
+                let constant = constants.get(size).copied();
+                constant.or_else(|| size.parse().ok())
+            });
+            let own = number.unwrap_or(LEAST_COLUMNS);
+            columns = columns.saturating_add(own.clamp(LEAST_COLUMNS, MOST_COLUMNS));
+        } else if let Some(written) = operand(instruction, 0) {
+            let number = operand(instruction, 1).and_then(|text| text.parse().ok());
+            match number.filter(|_| mnemonic.starts_with("mov.b32")) {
+                Some(number) => constants.insert(written, number),
+                None => constants.remove(written),
+            };
+        }
+    }
+    columns
 }
 
 /// Named barriers a function takes: up to the highest that is written as a number, or all if one is in a register.

@@ -19,6 +19,7 @@ pub(super) fn steps(target: Target, threads: Option<u32>, limit: u32) -> Vec<u32
             threads: threads.unwrap_or(THREADS).clamp(1, 1024),
             shared: 0,
             barriers: 0,
+            tensor_columns: 0,
             opt_in: true,
         };
         Occupancy::of(target, demand).blocks

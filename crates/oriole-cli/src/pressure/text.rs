@@ -1,5 +1,6 @@
 //! The report for people.
 
+use crate::summary::without_dynamic;
 use oriole::pressure::{Cliff, FunctionKind, FunctionPressure, PtxPlace, ShapeOccupancy};
 use oriole_diagnostics::printable_text;
 use std::borrow::Cow;
@@ -262,12 +263,13 @@ fn occupancy(output: &mut String, report: &FunctionPressure, shape: &ShapeOccupa
     let plural = if held.blocks == 1 { "" } else { "s" };
     let _ = writeln!(
         output,
-        "  occupancy  {size} threads: {} block{plural}, {} of {} warps ({:.0} %), limited by {}",
+        "  occupancy  {size} threads: {} block{plural}, {} of {} warps ({:.0} %), limited by {}{}",
         held.blocks,
         held.warps,
         held.warp_limit,
         held.percent(),
-        limiters.join(" and ")
+        limiters.join(" and "),
+        without_dynamic(shape.dynamic_shared)
     );
     let cliff = |output: &mut String, cliff: Option<Cliff>, what: &str, unit: &str| {
         if let Some(cliff) = cliff {

@@ -231,6 +231,7 @@ fn keeps_blocks(environment: &Environment, before: u32, after: u32) -> bool {
             threads: threads.unwrap_or(DEFAULT_THREADS),
             shared,
             barriers: 1,
+            tensor_columns: 0,
             opt_in: true,
         };
         Occupancy::of(target, demand).blocks

@@ -206,6 +206,11 @@ fn table(output: &mut String, kernels: &[(&Page, &KernelPage)]) {
             .map(text)
             .collect();
         let percent = value["occupancy"]["percent"].as_f64();
+        let shared = &value["occupancy"]["shared"];
+        let without = match shared["dynamic"].as_bool() == Some(true) && shared["given"].is_null() {
+            true => ", without dynamic shared memory",
+            false => "",
+        };
         let efficiency = |memory: &str| {
             let share = value["efficiency"][memory].as_f64();
             share.map_or(String::new(), |share| format!("{:.0} %", share * 100.0))
@@ -221,7 +226,7 @@ fn table(output: &mut String, kernels: &[(&Page, &KernelPage)]) {
             escape(&shape.join("×")),
             text(&value["registers"]["best"]),
             percent.map_or(String::new(), |percent| format!("{percent:.0} %")),
-            escape(&text(&value["occupancy"]["limiter"])),
+            escape(&(text(&value["occupancy"]["limiter"]) + without)),
             efficiency("global"),
             efficiency("shared"),
             kernel.pressure.instructions,
