@@ -5,8 +5,10 @@
 //! or something loaded through an address that differs.
 
 use super::Subject;
-use oriole_ir::{AccessKind, Function, Instruction, Operand, SymbolKind, Value};
-use oriole_isa::{Component, SpecialRegister, SpecialRegisterKind};
+use oriole_ir::{AccessKind, Block, Definition, Function, Instruction, Operand, SymbolKind, Value};
+use oriole_isa::{Component, Opcode, ScalarType, SpecialRegister, SpecialRegisterKind};
+
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Reasons, as a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,16 +23,19 @@ impl Origin {
     const EXCHANGED: u8 = 4;
     /// It went through arithmetic on floats.
     const FLOAT: u8 = 8;
+    /// A loop updated it by a step that differs between lanes.
+    const ITERATED: u8 = 16;
 
     /// Whether it is known to differ, as a rule.
     pub fn differs(self) -> bool {
         self.0 & Origin::EXCHANGED == 0 && self.0 & (Origin::LANE | Origin::DATA) != 0
     }
 
-    /// Whether it differs by more than the distance between lanes: by data, or by what floats were computed to. Integers that are computed
-    /// from the lane alone (how many iterations are left behind an unrolled loop) are much alike in the lanes of a warp.
+    /// Whether the lanes of a warp have widely different values. Loaded data, floating-point results and nonlinear updates in a loop
+    /// (Collatz' sequence) differ widely. Other integers computed from the lane id, such as the remaining iterations after an unrolled
+    /// loop, are close to each other.
     pub fn differs_widely(self) -> bool {
-        self.differs() && self.0 & (Origin::DATA | Origin::FLOAT) != 0
+        self.differs() && self.0 & (Origin::DATA | Origin::FLOAT | Origin::ITERATED) != 0
     }
 
     /// Whether it differs by data.
@@ -50,6 +55,10 @@ impl Origins {
     pub fn of(subject: &Subject<'_>) -> Origins {
         let function = subject.function;
         let mut found = vec![0u8; function.values().len()];
+        let mut steps = Steps {
+            subject,
+            differ: BTreeMap::new(),
+        };
         for _ in 0..MOST_ROUNDS {
             let mut changes = false;
             for &block in subject.flow.reverse_postorder() {
@@ -67,7 +76,12 @@ impl Origins {
                     let arguments = function.arguments(*edge);
                     for (&parameter, &argument) in parameters.iter().zip(arguments) {
                         if !subject.uniform.is_uniform(parameter) {
-                            let own = found[argument.index()] | decided;
+                            let mut own = found[argument.index()] | decided;
+                            if own & Origin::LANE != 0
+                                && steps.differ(block, edge.target, parameter, argument)
+                            {
+                                own |= Origin::ITERATED;
+                            }
                             changes |= add(&mut found, parameter, own);
                         }
                     }
@@ -86,6 +100,102 @@ impl Origins {
     pub fn get(&self, value: Value) -> Origin {
         Origin(self.0[value.index()])
     }
+}
+
+/// Classifies the updates of header parameters along back edges.
+struct Steps<'a> {
+    subject: &'a Subject<'a>,
+    /// The results so far, by header parameter and its value in the next iteration.
+    differ: BTreeMap<(Value, Value), bool>,
+}
+
+/// Values that a step is computed from, at most.
+const MOST_STEPS: usize = 64;
+
+impl Steps<'_> {
+    /// Whether a back edge updates a header parameter by something else than `a * parameter + b` with uniform `a` and `b`. Such a linear
+    /// update keeps lanes near each other that start near each other.
+    fn differ(&mut self, from: Block, header: Block, parameter: Value, next: Value) -> bool {
+        let loops = &self.subject.loops;
+        let this = loops.innermost(header);
+        let goes_back =
+            this.is_some_and(|this| loops.header(this) == header && loops.contains(this, from));
+        if !goes_back {
+            return false;
+        }
+        if let Some(&known) = self.differ.get(&(parameter, next)) {
+            return known;
+        }
+        let differ = self.is_not_linear(parameter, next);
+        self.differ.insert((parameter, next), differ);
+        differ
+    }
+
+    fn is_not_linear(&self, parameter: Value, next: Value) -> bool {
+        let (function, uniform) = (self.subject.function, &self.subject.uniform);
+        let mut seen = BTreeSet::from([parameter]);
+        let mut stack = vec![next];
+        while let Some(value) = stack.pop() {
+            if uniform.is_uniform(value) || !seen.insert(value) {
+                continue;
+            }
+            // Over budget: report nothing.
+            if seen.len() > MOST_STEPS {
+                return false;
+            }
+            match function.values()[value].definition {
+                Definition::Instruction(made) => {
+                    let opcode = function.format(made).mnemonic.opcode();
+                    // One of two numbers, by lane: Numba counts down by one or by none.
+                    let mut uses = function.uses(made);
+                    let is_number = |own: Value| {
+                        uniform.is_uniform(own)
+                            || function.values()[own].scalar_type == ScalarType::Pred
+                    };
+                    if opcode == Opcode::Selp && uses.all(is_number) {
+                        continue;
+                    }
+                    let is_divergent =
+                        |guard: Operand| guard.value().is_some_and(|own| !uniform.is_uniform(own));
+                    if !is_linear(opcode) || function.guard(made).is_some_and(is_divergent) {
+                        return true;
+                    }
+                    stack.extend(function.uses(made));
+                }
+                Definition::Parameter(block) => {
+                    if uniform.is_divergent_join(block) {
+                        return true;
+                    }
+                    let parameters = &function.blocks()[block].parameters;
+                    let place = parameters.iter().position(|&own| own == value);
+                    for from in self.subject.flow.predecessors(block) {
+                        let edges = function.edges(from).iter();
+                        for &edge in edges.filter(|edge| edge.target == block) {
+                            stack.extend(place.map(|place| function.arguments(edge)[place]));
+                        }
+                    }
+                }
+                Definition::Undefined => {}
+            }
+        }
+        false
+    }
+}
+
+/// Whether the opcode computes a linear combination of its operands, exactly or rounded.
+fn is_linear(opcode: Opcode) -> bool {
+    matches!(
+        opcode,
+        Opcode::Add
+            | Opcode::Sub
+            | Opcode::Mul
+            | Opcode::Mad
+            | Opcode::Neg
+            | Opcode::Shl
+            | Opcode::Shr
+            | Opcode::Mov
+            | Opcode::Cvt
+    )
 }
 
 fn add(found: &mut [u8], value: Value, own: u8) -> bool {
