@@ -22,8 +22,8 @@ enum Verdict {
     Together,
     /// At a boundary. Lanes are up to so far from each other on the way there.
     Boundary(u64),
-    /// These lanes take it, and others do not.
-    Lanes(u32),
+    /// `taken` of the `arriving` active lanes take it; the rest fall through.
+    Lanes { taken: u32, arriving: u32 },
     /// By something that each lane computes.
     Computed { is_data: bool },
 }
@@ -112,7 +112,10 @@ fn judge(
                 let arriving = arriving(patterns);
                 let taken = lanes & arriving;
                 if taken != 0 && taken != arriving {
-                    return Verdict::Lanes(taken);
+                    return Verdict::Lanes {
+                        taken: taken.count_ones(),
+                        arriving: arriving.count_ones(),
+                    };
                 }
             }
             continue;
@@ -148,7 +151,7 @@ fn worse(left: Verdict, right: Verdict) -> Verdict {
     let rank = |verdict| match verdict {
         Verdict::Together => 0,
         Verdict::Boundary(apart) => 1 + apart.min(1 << 40),
-        Verdict::Lanes(_) => u64::MAX - 2,
+        Verdict::Lanes { .. } => u64::MAX - 2,
         Verdict::Computed { is_data } => u64::MAX - 1 + u64::from(is_data),
     };
     match rank(left) >= rank(right) {
@@ -226,18 +229,18 @@ fn inside(
     let (shorter, longer) = (one.min(other), one.max(other));
     let trips = subject.executions(block);
     let (severity, message, wasted) = match verdict {
-        Verdict::Lanes(lanes) if shorter >= LONG_ARM => (
+        Verdict::Lanes { taken, arriving } if shorter >= LONG_ARM => (
             FindingSeverity::Medium,
             format!(
-                "{} lanes branch one way and {} the other: the warp executes both sides, {shorter} and {longer} instructions",
-                lanes.count_ones(),
-                LANES as u32 - lanes.count_ones()
+                "{taken} of {arriving} active lanes branch one way and {} the other: the warp executes both sides, {shorter} and {longer} \
+                 instructions",
+                arriving - taken
             ),
             shorter,
         ),
-        Verdict::Lanes(lanes) if longer >= LONG_ONLY_ARM && lanes.count_ones() == 16 => (
+        Verdict::Lanes { taken, arriving } if longer >= LONG_ONLY_ARM && 2 * taken == arriving => (
             FindingSeverity::Low,
-            format!("half of the lanes are idle for {longer} instructions"),
+            format!("half of the {arriving} active lanes are idle for {longer} instructions"),
             longer / 2,
         ),
         Verdict::Computed { is_data } if shorter >= LONG_ARM => (
