@@ -155,6 +155,32 @@ fn a_kernel_that_spills_has_no_register_left() {
 }
 
 #[test]
+fn accesses_are_quoted_as_they_are_written() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/files/findings");
+    let path = root.join("local-mnemonic.ptx").display().to_string();
+    let text = out(&oriole(&["analyze", &path, "--all"]));
+    assert!(
+        text.contains("high uncoalesced-local at PTX line 22: `st.f32`\n"),
+        "{text}"
+    );
+    assert!(text.contains("`ld.f32`"), "{text}");
+}
+
+#[test]
+fn no_more_than_all_is_needed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/ptx/nvcc");
+    let path = root.join("globals.O0.sm_80.ptx").display().to_string();
+    let report = json(&["analyze", &path, "--json"]);
+    let mut shares = Vec::new();
+    for kernel in report["kernels"].as_array().unwrap() {
+        let efficiency = kernel["efficiency"].as_object().unwrap();
+        shares.extend(efficiency.values().filter_map(Value::as_f64));
+    }
+    assert!(shares.len() > 2, "{shares:?}");
+    assert!(shares.iter().all(|&share| share <= 1.0), "{shares:?}");
+}
+
+#[test]
 fn what_is_known_of_parameters_settles_costs() {
     let cost = |more: &[&str]| {
         let file = file("fixes.ptx");

@@ -1,7 +1,8 @@
 //! What every memory access of a kernel costs, where it stands, and what of that is waste.
 
-use crate::access_arrays::{ArrayAccess, Arrays, DependenceReport, arrays, parameter_number};
+use crate::access_arrays::{ArrayAccess, Arrays, arrays};
 use crate::access_fixes::{AccessFix, Fixing, shape_fix};
+use crate::access_reporter::Reporter;
 use crate::error_of;
 use crate::evolution::{self, LoopReport, name_spaces, translated_or_noted};
 use crate::findings::{self, Finding, FindingKind, FindingSeverity};
@@ -14,16 +15,15 @@ use oriole_analysis::lane_patterns::{CauseKind, Setting};
 use oriole_analysis::launch::{DEFAULT_THREADS, LaunchShape};
 use oriole_analysis::liveness::Program;
 use oriole_analysis::memory_requests::{
-    Assumption, Class, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status, Waste, Wasteful,
-    chains, costs_and_first_waste, waste_at_first,
+    Assumption, Class, RequestCost, Status, Waste, Wasteful, chains, costs_and_first_waste,
+    waste_at_first,
 };
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_analysis::{Analyses, Loops};
 use oriole_diagnostics::{Diagnostic, Error, Source};
 use oriole_ir::{
-    AccessKind, Definition, Environment, Formats, Function, FunctionId, FunctionKind, Instruction,
-    SymbolKind,
+    Environment, Formats, Function, FunctionId, FunctionKind, Instruction, SymbolKind,
 };
 use oriole_isa::Space;
 use oriole_syntax::scopes::{Globals, Scopes};
@@ -303,7 +303,8 @@ impl KernelAccesses {
         });
         let (mut needed, mut all) = (0.0, 0.0);
         for access in known {
-            needed += access.cost.ideal * access.cost.trips;
+            // The mean of a bounded access can be below its ideal.
+            needed += access.cost.ideal.min(access.cost.mean) * access.cost.trips;
             all += access.cost.mean * access.cost.trips;
         }
         (all > 0.0).then_some(needed / all)
@@ -468,6 +469,16 @@ impl Analyzer<'_> {
         Environment::new(Arc::clone(self.declared), FunctionId::from_index(index))
     }
 
+    /// The offset and text of the mnemonic of an instruction statement.
+    fn mnemonic(&self, body: &Body, statement: u32) -> Option<(u32, &str)> {
+        match body.statements.get(statement as usize)? {
+            Statement::Instruction(own) => {
+                Some((own.mnemonic.span().start, self.module.text(own.mnemonic)))
+            }
+            _ => None,
+        }
+    }
+
     /// What is known of the kernel of this number, which is put into the form in which accesses name what they reach; `least` is how many
     /// registers it needs as it is given, if that is known.
     fn kernel(
@@ -515,13 +526,10 @@ impl Analyzer<'_> {
             false => Vec::new(),
         };
         let lines = SourceLines::of(self.module, &self.files, body);
-        let offset_of = |statement: u32| match body.statements.get(statement as usize) {
-            Some(Statement::Instruction(own)) => Some(own.mnemonic.span().start),
-            _ => None,
-        };
+        let mnemonic_of = |statement| self.mnemonic(body, statement);
         let reporter = Reporter {
             function: ssa,
-            offset_of: &offset_of,
+            mnemonic_of: &mnemonic_of,
             source: &self.source,
             lines: &lines,
             default_block: given.is_none().then_some(setting.block),
@@ -707,187 +715,4 @@ fn shapes(
         });
     }
     found
-}
-
-struct Reporter<'report> {
-    function: &'report Function,
-    offset_of: &'report dyn Fn(u32) -> Option<u32>,
-    source: &'report Source<'report>,
-    lines: &'report SourceLines<'report>,
-    /// The shape of blocks, if nobody gave one.
-    default_block: Option<[u32; 3]>,
-    /// Whether nothing is said of accesses without findings.
-    findings_only: bool,
-}
-
-impl Reporter<'_> {
-    /// The line of an instruction in the PTX.
-    fn line_of(&self, instruction: Instruction) -> Option<u32> {
-        Some(self.place(instruction)?.line)
-    }
-
-    fn link(&self, instruction: Instruction) -> Option<ChainLink> {
-        let place = self.place(instruction)?;
-        let text = self.source.text().get(place.offset as usize..)?;
-        let text = text.split(';').next()?;
-        Some(ChainLink {
-            line: place.line,
-            source: place.source,
-            text: text.split_whitespace().collect::<Vec<_>>().join(" "),
-        })
-    }
-
-    fn dependence(&self, pair: DependenceReport) -> Option<LoopDependence> {
-        let [first, second] = pair.between;
-        Some(LoopDependence {
-            header: self.line_of(pair.header)?,
-            lines: [self.line_of(first)?, self.line_of(second)?],
-            dependence: pair.dependence,
-        })
-    }
-
-    /// Where an instruction stands.
-    fn place(&self, instruction: Instruction) -> Option<findings::Place> {
-        let statement = self.function.location(instruction)?;
-        let offset = (self.offset_of)(statement)?;
-        Some(findings::Place {
-            line: self.source.position(offset).line,
-            offset,
-            source: self.lines.at(statement),
-            column: self.lines.column(statement),
-        })
-    }
-
-    /// What is known of an access, but for arrays, fixes and chains; if only findings are wanted and there is none, no more than its cost
-    /// and where it stands.
-    fn report(&self, cost: RequestCost) -> Option<AccessReport> {
-        let instruction = cost.request.instruction;
-        let offset = (self.offset_of)(self.function.location(instruction)?)?;
-        let mut cost = cost;
-        let is_assumed = self.default_block.is_some() || !cost.assumptions.is_empty();
-        if cost.status == Status::Proved && is_assumed {
-            cost.status = Status::ProvedIf;
-        }
-        let report = AccessReport {
-            line: 0,
-            source: None,
-            column: None,
-            offset,
-            mnemonic: String::new(),
-            space: cost.request.space,
-            operation: match cost.request.kind {
-                AccessKind::Load => "load",
-                AccessKind::Store => "store",
-                AccessKind::Atomic => "atomic",
-            },
-            places: Vec::new(),
-            assumptions: Vec::new(),
-            array: None,
-            trips: None,
-            chain: Vec::new(),
-            fixes: Vec::new(),
-            lost: None,
-            cost,
-        };
-        if self.findings_only && report.finding().is_none() {
-            return Some(report);
-        }
-        let place = self.place(instruction)?;
-        Some(AccessReport {
-            line: place.line,
-            source: place.source,
-            column: place.column,
-            mnemonic: self.function.format(instruction).mnemonic.text().to_owned(),
-            places: self.places(&report.cost),
-            assumptions: self.assumptions(&report.cost),
-            lost: self.lost(&report.cost),
-            ..report
-        })
-    }
-
-    /// What is taken for granted, in words.
-    fn assumptions(&self, cost: &RequestCost) -> Vec<String> {
-        let block = self
-            .default_block
-            .map(|[x, y, z]| format!("block {x}x{y}x{z}"));
-        let others = cost.assumptions.iter().map(|&own| self.words(own));
-        let mut assumptions: Vec<String> = block.into_iter().chain(others).collect();
-        assumptions.dedup();
-        assumptions
-    }
-
-    /// Where nothing is known any more of an address.
-    fn lost(&self, cost: &RequestCost) -> Option<LostPattern> {
-        let cause = cost.cause?;
-        let function = self.function;
-        let definition = cause
-            .origin
-            .map(|origin| function.values()[origin].definition);
-        let instruction = match definition {
-            Some(Definition::Instruction(instruction)) => Some(instruction),
-            Some(Definition::Parameter(block)) => function.instructions_of(block).next(),
-            _ => None,
-        };
-        let is_instruction = matches!(definition, Some(Definition::Instruction(_)));
-        let statement = instruction.and_then(|instruction| function.location(instruction));
-        let offset = statement.and_then(|statement| (self.offset_of)(statement));
-        let mnemonic = instruction.filter(|_| is_instruction);
-        Some(LostPattern {
-            kind: cause.kind,
-            line: offset.map(|offset| self.source.position(offset).line),
-            source: statement.and_then(|statement| self.lines.at(statement)),
-            mnemonic: mnemonic.map(|it| function.format(it).mnemonic.text().to_owned()),
-        })
-    }
-
-    /// The place of the instruction that an assumption is about.
-    fn assumed_at(&self, assumption: Assumption) -> Option<u32> {
-        let function = self.function;
-        let instruction = match assumption {
-            Assumption::NoWrap(value) | Assumption::SameQuotient(value) => {
-                match function.values()[value].definition {
-                    Definition::Instruction(instruction) => instruction,
-                    _ => return None,
-                }
-            }
-            Assumption::Together(block) => function.last_instruction(block)?,
-            _ => return None,
-        };
-        (self.offset_of)(function.location(instruction)?)
-    }
-
-    fn places(&self, cost: &RequestCost) -> Vec<(Assumption, u32)> {
-        let assumptions = cost.assumptions.iter();
-        let placed = assumptions.filter_map(|&own| Some((own, self.assumed_at(own)?)));
-        placed.collect()
-    }
-
-    fn line(&self, assumption: Assumption) -> u32 {
-        let offset = self.assumed_at(assumption);
-        offset.map_or(0, |offset| self.source.position(offset).line)
-    }
-
-    fn words(&self, assumption: Assumption) -> String {
-        match assumption {
-            Assumption::Aligned(symbol, offset) => {
-                let number = parameter_number(self.function, symbol).unwrap_or(0);
-                let field = match offset {
-                    0 => String::new(),
-                    offset => format!(" + {offset}"),
-                };
-                format!("arg {number}{field} % {POINTER_ALIGNMENT} == 0")
-            }
-            Assumption::NoWrap(_) => format!("no wrap at line {}", self.line(assumption)),
-            Assumption::Together(_) => {
-                format!("lanes stay together at line {}", self.line(assumption))
-            }
-            Assumption::SameQuotient(_) => {
-                format!("one quotient at line {}", self.line(assumption))
-            }
-            Assumption::Multiple(number) => format!("arg {number} % {PARAMETER_MULTIPLE} == 0"),
-            Assumption::Apart => "rows share no sector".to_owned(),
-            Assumption::FullWarp => "full warp".to_owned(),
-            Assumption::Global => "address is global".to_owned(),
-        }
-    }
 }

@@ -52,6 +52,7 @@ mod acceptance;
 mod access_analysis;
 mod access_arrays;
 mod access_fixes;
+mod access_reporter;
 mod cost;
 mod driver;
 mod evolution;

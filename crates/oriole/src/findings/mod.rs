@@ -73,6 +73,8 @@ pub(crate) struct Place {
     pub line: u32,
     /// Where its mnemonic starts in the text.
     pub offset: u32,
+    /// Its mnemonic as the text has it: a pass may have found the state space of a generic access.
+    pub mnemonic: String,
     /// Its line in the source.
     pub source: Option<SourceLine>,
     /// Its column there, from 1.
@@ -262,7 +264,6 @@ fn merged(subject: &Subject<'_>, found: Vec<Found>) -> Vec<Finding> {
             continue;
         }
         places.insert(key, findings.len());
-        let format = subject.function.format(own.instruction);
         let finding = Finding {
             kind: own.kind,
             severity: own.severity,
@@ -270,7 +271,7 @@ fn merged(subject: &Subject<'_>, found: Vec<Found>) -> Vec<Finding> {
             offset: place.offset,
             source: place.source,
             column: place.column,
-            mnemonic: format.mnemonic.text().to_owned(),
+            mnemonic: place.mnemonic,
             message: own.message,
             weight: own.weight,
             access: None,
