@@ -33,7 +33,8 @@
 //! one of them was a copy, its readers have another look.
 //!
 //! ## Not done
-//! Copies of constants: which operands accept them depends on the instruction, see algebraic-simplification.
+//! - Copies of constants: which operands accept them depends on the instruction, see algebraic-simplification.
+//! - Two copies of one register that an edge passes on (`copy_propagation_congruent_unchanged`): their parameters may be congruent.
 
 use crate::knobs::{Number, Switch};
 use crate::manager::{Action, Context, Pass, Trigger};
@@ -560,6 +561,15 @@ impl Propagation<'_> {
         }
     }
 
+    /// Whether another argument of the edge is `original` too, or another copy of it. The two parameters may be congruent, and `ptxas`
+    /// sees that by their equal copies: a parameter that shares the register of the original hides it.
+    fn is_passed_twice(&self, arguments: &[Value], position: usize, original: Value) -> bool {
+        arguments.iter().any(|&other| {
+            let is_copy = || matches!(self.originals.get(other), Some(Original::Value(own)) if own == original);
+            other != arguments[position] && (other == original || is_copy())
+        })
+    }
+
     /// Arguments of the edges out of a block.
     fn arguments(&mut self, editor: &mut Editor<'_>, block: Block, context: &mut Context<'_>) {
         if !self.edges.contains(block) {
@@ -580,6 +590,7 @@ impl Propagation<'_> {
                 let function = editor.function();
                 if let Some(Original::Value(original)) = self.originals.get(value)
                     && same_type(function, value, original)
+                    && !self.is_passed_twice(&arguments, position, original)
                     // A block without instructions is spoken of by the copy.
                     && let Some(reader) = function.last_instruction(block).or(definer(function, value))
                     && self.spend(editor, block, value, reader, context)
