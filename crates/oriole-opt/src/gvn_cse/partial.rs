@@ -26,7 +26,7 @@ use super::numbering::Member;
 use crate::equality::{Kind, kind_of};
 use oriole_analysis::{ControlFlow, Dominators};
 use oriole_collections::SmallVec;
-use oriole_ir::{Block, Editor, Function, Instruction, Operand, SymbolKind, Value};
+use oriole_ir::{Block, Editor, Function, Instruction, Operand, SymbolKind, Use, Value};
 use oriole_isa::{Opcode, ScalarType};
 
 /// A way to make a partially redundant instruction go.
@@ -137,6 +137,8 @@ pub(super) fn hoistable(
             && flow.position(arm) < flow.position(late.block);
         let is_ready = goes_round
             && is_movable(function, leader.instruction)
+            && !(folds_into_sums(function, leader.instruction)
+                && folds_into_sums(function, late.instruction))
             && function
                 .uses(leader.instruction)
                 .all(|value| function.defining_block(value) != Some(arm));
@@ -153,6 +155,20 @@ fn is_movable(function: &Function, instruction: Instruction) -> bool {
                 !matches!(function.symbols()[*symbol].kind, SymbolKind::Variable(_))
             }
             _ => true,
+        })
+}
+
+/// Whether `ptxas` needs no instruction for a product or a shift of 64 bits, because only sums use it: both become one `IMAD.WIDE` or
+/// `LEA`. Moved away from the sums, it needs one.
+fn folds_into_sums(function: &Function, instruction: Instruction) -> bool {
+    let mnemonic = &function.format(instruction).mnemonic;
+    let adds = |own: Use| match own {
+        Use::Instruction(user) => function.format(user).mnemonic.opcode() == Opcode::Add,
+        Use::Edge(_) => false,
+    };
+    matches!(mnemonic.opcode(), Opcode::Shl | Opcode::Mul)
+        && function.results(instruction).all(|result| {
+            function.values()[result].scalar_type.bits() == 64 && function.uses_of(result).all(adds)
         })
 }
 
