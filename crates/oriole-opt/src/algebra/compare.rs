@@ -2,7 +2,7 @@
 
 use super::view::{Arg, Change, Site, View, is_integer};
 use oriole_analysis::{mask, sign_extend};
-use oriole_ir::Value;
+use oriole_ir::{Block, Definition, Edge, Function, Operand, Use, Value};
 use oriole_isa::{BooleanOperation, Comparison, Opcode, ScalarType, build, evaluate};
 
 /// The comparison of a `setp` with two operands and no boolean operation.
@@ -294,6 +294,51 @@ pub(super) fn range_test(view: &View<'_, '_>, site: &Site) -> Option<Change> {
     })
 }
 
+/// Whether a predicate compares an induction variable of constant step with a constant, and a logical operation on it decides the back
+/// edge. `ptxas` finds the trip count of such a loop and unrolls it, but not by a comparison that combines its result.
+fn counts_loop(view: &View<'_, '_>, predicate: Arg, latch: Block) -> bool {
+    let test = predicate
+        .value()
+        .and_then(|predicate| view.producer(predicate, Opcode::Setp));
+    test.is_some_and(|test| match *test.args() {
+        [Arg::Value(value), Arg::Constant(_)] | [Arg::Constant(_), Arg::Value(value)] => {
+            is_counter(view.function(), value, latch)
+        }
+        _ => false,
+    })
+}
+
+/// Whether a back edge from `latch` increments a block parameter by a constant, and `value` is the parameter or the incremented value.
+fn is_counter(function: &Function, value: Value, latch: Block) -> bool {
+    let increments = |edge: &Edge| {
+        let parameters = &function.blocks()[edge.target].parameters;
+        let mut pairs = parameters.iter().zip(function.arguments(*edge));
+        pairs.any(|(&parameter, &next)| {
+            (value == parameter || value == next) && incremented(function, next) == Some(parameter)
+        })
+    };
+    function.edges(latch).iter().any(increments)
+}
+
+/// The value that a sum or a difference with a constant starts from.
+fn incremented(function: &Function, sum: Value) -> Option<Value> {
+    let Definition::Instruction(maker) = function.values()[sum].definition else {
+        return None;
+    };
+    let adds = matches!(
+        function.format(maker).mnemonic.opcode(),
+        Opcode::Add | Opcode::Sub
+    );
+    match *function.leaves(maker) {
+        [
+            Operand::Result(0),
+            Operand::Value(value),
+            Operand::Constant(_),
+        ] if adds => Some(value),
+        _ => None,
+    }
+}
+
 /// A comparison that nobody else reads, and a logical operation on it.
 pub(super) fn combined_comparison(view: &View<'_, '_>, site: &Site) -> Option<Change> {
     if site.scalar_type != ScalarType::Pred || site.count != 2 {
@@ -305,6 +350,11 @@ pub(super) fn combined_comparison(view: &View<'_, '_>, site: &Site) -> Option<Ch
         Opcode::Xor => BooleanOperation::Xor,
         _ => return None,
     };
+    let function = view.function();
+    let latch = function.uses_of(site.result).find_map(|user| match user {
+        Use::Instruction(user) if function.format(user).is_terminator() => function.block_of(user),
+        _ => None,
+    });
     let (a, b) = site.pair();
     [(b, a), (a, b)].into_iter().find_map(|(one, other)| {
         let value = one.value()?;
@@ -313,6 +363,13 @@ pub(super) fn combined_comparison(view: &View<'_, '_>, site: &Site) -> Option<Ch
         comparison(view, &compare)?;
         let plain = compare.args().iter().all(|arg| arg.is_plain());
         if !plain || !view.is_single(value) || compare.scalar_type.lanes() > 1 {
+            return None;
+        }
+        if latch.is_some_and(|latch| {
+            [one, other]
+                .iter()
+                .any(|&own| counts_loop(view, own, latch))
+        }) {
             return None;
         }
         Some(Change::Instruction(
