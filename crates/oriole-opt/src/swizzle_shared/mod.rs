@@ -41,8 +41,8 @@
 //!
 //! ## Method
 //! The lane patterns of all accesses (`oriole_analysis::lane_patterns`), in all warps, are the input of a search over shifts and masks, and over
-//! rows and paddings (`search.rs`). Taken is the layout that saves most wavefronts, times how often loops run, if no access takes more than before, and if
-//! that is more than half of the instructions that are added. If the shape of blocks is not known, it has to be so for several, without those that
+//! rows and paddings (`search.rs`). The pass takes the layout that saves most wavefronts, weighted by trip counts, if no access takes more than before and if
+//! the kernel saves at least two wavefronts for each instruction that it adds. If the shape of blocks is not known, it has to be so for several, without those that
 //! would reach beyond the arrays. Padding has to gain a quarter more than the best permutation. Neither may cost a multiprocessor a block.
 //!
 //! Bits that are added above those that a permutation looks at may be added behind it: `f(a + c) = f(a) + c`. So accesses of a block with one base
