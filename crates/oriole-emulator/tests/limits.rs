@@ -40,10 +40,10 @@ const MEETING: &str = "L: and.b32 %r2, %t, 1; setp.eq.u32 %p1, %r2, 0; @%p1 bra 
     M: setp.ne.u32 %p2, %t, 9999; @%p2 bra L;";
 /// Warps wait for each other, again and again.
 const BARRIERS: &str = "L: bar.sync 0; setp.ne.u32 %p2, %t, 9999; @%p2 bra L;";
-/// Half of the lanes wait behind the loop.
+/// Half of the lanes wait at the end of the loop.
 const HALF: &str =
     "and.b32 %r2, %t, 1; setp.eq.u32 %p1, %r2, 1; @%p1 bra E;\nL: bra L;\nE: add.u32 %r3, %t, 2;";
-/// Looks at memory that nobody changes.
+/// Polls memory that does not change.
 const POLLING: &str =
     "L: ld.volatile.global.u32 %r1, [%out]; setp.ne.u32 %p1, %r1, 77; @%p1 bra L;";
 

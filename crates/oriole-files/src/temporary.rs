@@ -93,7 +93,7 @@ pub fn file_in(
 }
 
 impl Listed<tempfile::NamedTempFile> {
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

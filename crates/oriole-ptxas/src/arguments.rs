@@ -1,18 +1,18 @@
-//! What of the arguments of `ptxas` matters here. All others are handed on as they are.
+//! The arguments of `ptxas` that matter here. All others are handed on unchanged.
 //!
 //! The grammar is that of `ptxas` 13.0, which `tests/fuzzed_arguments.rs` holds it to:
 //!
 //! - `--name` and `-name` are looked up whole. A value follows `=`, or is the next argument, whatever that looks like.
-//! - The value of `-O` follows at once or behind `=`, never as the next argument. Without a value it is 0.
-//! - Of an option that is given twice the last value counts.
+//! - The value of `-O` follows at once or after `=`, never as the next argument. Without a value it is 0.
+//! - The last value counts, if an option is given twice.
 //! - An options file takes the place of the argument that names it. Blanks separate words, `"` joins them.
 //!
-//! What is not understood is handed on as it was given, and nothing is optimized.
+//! Arguments that are not understood are handed on unchanged, and nothing is optimized.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What follows an option.
+/// The kinds of options, by their values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Flag,
@@ -146,12 +146,12 @@ const MOST_NESTED: usize = 4;
 /// Arguments, those of options files included, at most.
 const MOST_ARGUMENTS: usize = 100_000;
 
-/// Where among the arguments something is.
+/// A place among the arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An argument is it.
     Whole(usize),
-    /// It is what follows this many bytes of an argument.
+    /// The rest of an argument after so many bytes is it.
     Behind(usize, usize),
 }
 
@@ -160,9 +160,9 @@ pub enum Place {
 pub struct Parsed {
     /// All arguments, those of options files among them.
     pub arguments: Vec<OsString>,
-    /// Which arguments name input files.
+    /// The arguments that name input files.
     pub inputs: Vec<usize>,
-    /// Where output files are named. The last one counts.
+    /// The places of the names of output files. The last one counts.
     pub outputs: Vec<Place>,
     /// The optimization level.
     level: i64,
@@ -198,7 +198,7 @@ impl Place {
     }
 }
 
-/// An option as it is given: what it is, how long its name is, and what is joined to the name.
+/// An option: its kind, the length of its name, and the value that is joined to the name.
 struct Given<'a> {
     kind: Option<Kind>,
     name: usize,
@@ -215,7 +215,7 @@ impl Given<'_> {
             named.strip_prefix("--") == Some(*long) || named.strip_prefix('-') == Some(*short)
         });
         if let Some((_, _, kind)) = found {
-            // Without a value behind it, `-O` has none.
+            // `-O` does not take the next argument.
             let joined = joined.or((named == "-O").then_some(""));
             return Given {
                 kind: Some(*kind),
@@ -240,7 +240,7 @@ impl Given<'_> {
     }
 }
 
-/// A number as `ptxas` reads it: octal behind `0`, hexadecimal behind `0x`. Nothing is 0.
+/// A number as `ptxas` reads it: octal after `0`, hexadecimal after `0x`. Nothing is 0.
 fn number(text: &str) -> Option<i64> {
     let text = text.trim_start();
     let (sign, digits) = match text.strip_prefix('-') {
@@ -305,7 +305,7 @@ impl Parsed {
                 Some(Kind::Flag | Kind::Debug) => true,
                 Some(Kind::Information) => return None,
                 Some(_) => false,
-                // What follows an option that is not known may be its value.
+                // The next argument may be the value of an unknown option.
                 None => {
                     let next = given.peek().map(|next| next.as_encoded_bytes());
                     if own.joined.is_none() && next.is_some_and(|next| !next.starts_with(b"-")) {
@@ -349,7 +349,7 @@ impl Parsed {
             return None;
         }
         for name in names.split(',').filter(|name| !name.is_empty()) {
-            // What is read from a pipe is lost for the real one.
+            // A pipe can be read only once, by the real one.
             let file = Path::new(name);
             if !file.metadata().is_ok_and(|data| data.is_file()) {
                 return None;

@@ -1,9 +1,9 @@
 //! Optimized texts that were made before, by the content they were made of.
 //!
-//! The folder may be anybody's: all is in a subfolder of its own, `oriole-ptxas-` and the number of the user, which only that user
-//! can read. A marker file in it says that it is ours. Without the marker nothing is read, written or removed there.
+//! Other programs and users may share the folder. The cache is a subfolder, `oriole-ptxas-` and the number of the user. Only that
+//! user can read it. A marker file in it says that it is ours. Without the marker nothing is read, written or removed there.
 //!
-//! An entry is a file named after the SHA-256 of what it depends on, in one of 16 folders by its first digit. It begins with a line
+//! An entry is a file named after the SHA-256 of all that it depends on, in one of 16 folders by its first digit. It begins with a line
 //! that has the SHA-256 of its name and the rest: what was torn or changed is noticed. Entries are written beside their place and
 //! renamed, so those who read and write at once never see a part of one. Each folder keeps to a sixteenth of the bytes that are
 //! allowed; what was not used for longest is removed first. Only plain files of the user with names of entries are read or removed.
@@ -24,7 +24,7 @@ const START: &str = "oriole-cache 2 ";
 /// The file that says that a folder is a cache of this program.
 const MARKER: &str = "oriole-ptxas.cache";
 const MARK: &str = "A cache of oriole-ptxas. It may be removed at any time.\n";
-/// Where a file that is being written begins.
+/// The prefix of the names of unfinished files.
 const UNFINISHED: &str = ".new-";
 
 /// A cache in a folder.
@@ -45,7 +45,7 @@ fn user() -> u32 {
     }
 }
 
-/// Whether something is of this user.
+/// Whether a file or folder belongs to this user.
 fn is_own(data: &Metadata) -> bool {
     #[cfg(unix)]
     {
@@ -73,13 +73,13 @@ fn make_folder(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Whether there is a folder of this user, and no link to one.
+/// Whether a path is a folder of this user. A link is none.
 fn is_own_folder(folder: &Path) -> bool {
     let data = folder.symlink_metadata();
     data.is_ok_and(|data| data.is_dir() && is_own(&data))
 }
 
-/// Opens a plain file of this user. Links are not followed, and nobody waits for the other end of a pipe.
+/// Opens a plain file of this user. It follows no link and does not wait for the other end of a pipe.
 fn open(file: &Path, options: &mut OpenOptions) -> Option<File> {
     #[cfg(unix)]
     {
@@ -128,7 +128,7 @@ impl Cache {
         }
     }
 
-    /// Where an entry is.
+    /// The folder of an entry.
     fn folder_of(&self, key: &str) -> PathBuf {
         self.folder.join(&key[..1])
     }
@@ -139,7 +139,7 @@ impl Cache {
             && open(&self.folder.join(MARKER), File::options().read(true)).is_some()
     }
 
-    /// What was kept under a key.
+    /// The text that was kept under a key.
     pub fn get(&self, key: &str) -> Option<String> {
         let folder = self.folder_of(key);
         if !self.is_marked() || !is_own_folder(&folder) {
@@ -164,7 +164,7 @@ impl Cache {
         Some(rest.to_owned())
     }
 
-    /// Makes the folder and its marker. A folder without a marker is somebody else's, unless there is nothing in it.
+    /// Makes the folder and its marker. A folder without a marker belongs to another program, unless it is empty.
     fn prepare(&self) -> std::io::Result<()> {
         if self.is_marked() {
             return Ok(());
@@ -211,7 +211,7 @@ impl Cache {
             builder
         };
         let mut file = oriole_files::temporary::file_in(&builder, &folder)?;
-        // A file that nobody has locked was left by a process that was killed.
+        // The lock tells it from files that killed processes left.
         let lock = open(file.path(), File::options().read(true));
         let _ = lock.as_ref().map(File::try_lock);
         file.write_all(start.as_bytes())?;
@@ -231,8 +231,8 @@ fn is_entry(name: &str) -> bool {
     name.len() == DIGITS && name.bytes().all(is_digit)
 }
 
-/// Removes what was not used for longest until the rest is small enough, and what was left by writers that are gone. What has
-/// another name, another owner or is no plain file is neither counted nor removed.
+/// Removes the entries that were unused for longest until the rest is small enough, and the unfinished files of killed writers.
+/// Files of other names or owners, links and pipes are neither counted nor removed.
 fn prune(folder: &Path, most: u64) -> std::io::Result<()> {
     let mut entries = Vec::new();
     let mut total = 0;
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(cache.get(&own), None);
         cache.put(&own, "optimized").unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), kept);
-        // An entry under another name is none.
+        // The checksum covers the name.
         let other = key(&[b"other"]);
         make_folder(&cache.folder_of(&other)).unwrap();
         std::fs::copy(&file, cache.folder_of(&other).join(&other)).unwrap();

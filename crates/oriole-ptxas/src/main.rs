@@ -34,7 +34,7 @@ fn say(message: &str) {
 /// Set for the programs this one runs, so that two of these never call each other.
 const ACTIVE: &str = "ORIOLE_PTXAS_ACTIVE";
 
-/// How to say which `ptxas` is the real one.
+/// The ways to name the real `ptxas`.
 const HOW_TO_NAME: &str = "set ORIOLE_REAL_PTXAS, put one on the PATH, or set CUDA_HOME";
 
 /// Whether two files are of one owner.
@@ -111,7 +111,7 @@ fn main() -> ExitCode {
             return real::pass_through(&ptxas, &given);
         }
     };
-    // What is temporary is gone by now.
+    // Temporary files are removed before the program ends.
     match ended {
         Ok(ended) => ended.end(),
         Err(error) => {

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub struct Optimized {
     /// Optimized texts.
     pub files: Vec<(usize, PathBuf)>,
-    /// What was read from pipes, which nobody can read again.
+    /// Copies of pipes, which can be read only once.
     pub read: Vec<(usize, PathBuf)>,
 }
 
@@ -32,7 +32,7 @@ struct Outcome {
 struct Judge<'a> {
     ptxas: &'a Path,
     target: Target,
-    /// Where temporary files go.
+    /// The folder of temporary files.
     folder: &'a Path,
 }
 
@@ -67,7 +67,7 @@ pub fn inputs(
         if is_pipe {
             optimized.read.push(write("read", &bytes)?);
         }
-        // What is no PTX is for the real one to complain about.
+        // The real one complains about other files.
         let text = String::from_utf8(bytes)
             .ok()
             .filter(|text| !is_unoptimized && is_for_us(text));
@@ -86,7 +86,7 @@ pub fn inputs(
     Ok(optimized)
 }
 
-/// Whether what is read from an input is gone afterwards.
+/// Whether an input can be read only once.
 fn is_pipe(named: &std::ffi::OsStr) -> bool {
     #[cfg(unix)]
     {

@@ -38,7 +38,7 @@ pub fn pass_through(ptxas: &Path, given: &[OsString]) -> ExitCode {
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 pub enum Ended {
     As(ExitStatus),
     /// The real one is to do it all, with the arguments as they were given.
@@ -144,7 +144,7 @@ fn run_staged(
         if made.is_err_and(|error| error.kind() != std::io::ErrorKind::AlreadyExists) {
             continue;
         }
-        // What an earlier run wrote.
+        // The output of the first attempt.
         let _ = std::fs::remove_file(&staged);
         let done = run(ptxas, &given).map_err(Failure::Run)?;
         // There is no output where code generation is suppressed.
@@ -173,7 +173,7 @@ fn run(ptxas: &Path, given: &[OsString]) -> std::io::Result<Output> {
     child.wait_with_output()
 }
 
-/// Says what it said. What was read from a pipe is called by the name it was given by.
+/// Says what it said. Copies of pipes have the names of the pipes.
 fn hand_on(output: &Output, parsed: &Parsed, optimized: &Optimized) {
     let named = |said: &[u8]| {
         let mut said = said.to_vec();

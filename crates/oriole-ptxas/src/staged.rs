@@ -17,7 +17,7 @@ const MOST_LINKS: usize = 40;
 
 /// An output file.
 pub struct Output {
-    /// Where the arguments name it. `ptxas` warns of two names that differ.
+    /// The places of its name among the arguments. `ptxas` warns of two names that differ.
     places: Vec<Place>,
     /// Where it is, all links followed.
     file: PathBuf,
@@ -121,7 +121,7 @@ impl Output {
     }
 }
 
-/// Whether nobody can tell a file that is there from a new one of the same permissions.
+/// Tells files that a new one of the same permissions can replace.
 #[cfg(unix)]
 fn has_no_other_name(data: &Metadata, own: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -141,7 +141,7 @@ pub fn is_space(error: &std::io::Error) -> bool {
     )
 }
 
-/// Whether a file is all that `ptxas` wrote: an ELF file has all of its parts. One that is empty was cut off.
+/// Tells complete files from those that were cut off: an ELF file has all of its parts, others are not empty.
 pub fn is_complete(file: &Path) -> bool {
     let Ok(bytes) = std::fs::read(file) else {
         return false;
@@ -155,7 +155,7 @@ pub fn is_complete(file: &Path) -> bool {
     }
 }
 
-/// Where the parts of an ELF file end.
+/// The ends of the parts of an ELF file.
 fn ends_of(bytes: &[u8]) -> Option<Vec<u64>> {
     let at = |start: u64, size: usize| -> Option<u64> {
         let start = usize::try_from(start).ok()?;

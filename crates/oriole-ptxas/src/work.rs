@@ -7,12 +7,12 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Where the name of such a folder begins.
+/// The prefix of the names of such folders.
 const PREFIX: &str = ".oriole-ptxas-";
 const LOCK: &str = "lock";
-/// After this long, whoever made a folder without a lock is gone.
+/// The age at which a folder without a lock is removed.
 const ABANDONED: Duration = Duration::from_secs(3600);
-/// Entries of a folder that are looked at.
+/// The most entries of a folder that are read.
 const MOST_ENTRIES: usize = 20_000;
 
 /// A temporary folder.
@@ -37,7 +37,7 @@ impl Work {
         })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

@@ -48,7 +48,7 @@ fn a_pipe_is_read_once_for_all_runs() {
         let said = String::from_utf8(output.stdout).unwrap();
         assert!(input == "-" || said == format!("{input}: fine\n"), "{said}");
         std::fs::remove_file(bench.path("out")).unwrap();
-        // What is no text, or is to stay as it is, arrives too.
+        // Other texts and `-O0` pass through.
         for (arguments, text) in [
             (&[input, "-o", "out"][..], "77 no PTX"),
             (&[input, "-o", "out", "-O0"], PTX),
@@ -210,7 +210,7 @@ fn a_file_that_grows_too_large_ends_it_as_the_real_one() {
         std::fs::remove_file(bench.path("out")).unwrap();
         assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
     }
-    // What is too large for its own files only is assembled as it was.
+    // If only the optimized text is too large, the original is assembled.
     let small = Bench::new(
         "while [ $# -gt 0 ]; do case $1 in -o) out=$2; shift;; *.ptx) in=$1;; esac; shift; done\necho small > \"$out\"\n",
     );

@@ -77,7 +77,7 @@ const WORDS: [&str; 14] = [
     " -v",
 ];
 
-/// What `ptxas` accepts, each with what it may be followed by.
+/// Options that `ptxas` accepts, each with values that it accepts.
 const ACCEPTED: [(&str, &[&str]); 16] = [
     (
         "-O",
@@ -185,7 +185,7 @@ fn line(random: &mut Random, options: &[String]) -> Vec<String> {
     line
 }
 
-/// What a run leaves: how it ended, what it complains about, and which files there are.
+/// The end of a run, its messages, and the files that it leaves.
 fn run(program: &Path, real: &Path, line: &[String]) -> (Output, BTreeMap<String, bool>) {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in FILES {
@@ -201,7 +201,7 @@ fn run(program: &Path, real: &Path, line: &[String]) -> (Output, BTreeMap<String
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Who does not read it closes it.
+    // A program that does not read it closes it.
     let _ = child
         .stdin
         .take()
