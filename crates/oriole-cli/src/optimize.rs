@@ -1,5 +1,6 @@
 //! `oriole opt`.
 
+mod alignment;
 mod bisect;
 mod difference;
 mod machine;

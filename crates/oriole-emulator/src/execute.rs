@@ -18,8 +18,10 @@ use crate::program::{
 use crate::trap::{Fault, Outcome, SourceLine, Trap, TrapKind};
 use crate::warp::{Fragment, Join, State, Warp};
 
-/// How many operations of a fragment run before other warps get their turn.
-const QUANTUM: u32 = 20_000;
+/// Thread-instructions that a warp executes before other warps get their turn.
+const TURN: u64 = 640_000;
+/// Thread-instructions that a cluster executes, at most, between two checks of the limits.
+const UNCHECKED: u64 = 640_000;
 /// How many looks at synchronisation variables before other warps get their turn.
 const POLLS: u32 = 8;
 /// How often a warp gives way before lanes that wait for lanes that spin run on.
@@ -122,6 +124,8 @@ impl Executor<'_> {
         group: &mut Group,
         block: usize,
     ) -> Result<Stop, Box<Trap>> {
+        // Counted for the warp: lanes that part and meet over and over are many short fragments.
+        let turn_end = group.steps + TURN;
         loop {
             self.wake(warp, group, block);
             let Some(mut fragment) = warp.next_runnable() else {
@@ -135,7 +139,7 @@ impl Executor<'_> {
                     Stop::Blocked
                 });
             };
-            match self.run_fragment(warp, &mut fragment, group, block) {
+            match self.run_fragment(warp, &mut fragment, group, block, turn_end) {
                 Ok(FragmentStop::Ended) => {}
                 Ok(FragmentStop::Waiting) => warp.fragments.push_back(fragment),
                 Ok(FragmentStop::Yielded { polling }) => {
@@ -208,18 +212,18 @@ impl Executor<'_> {
         })
     }
 
-    /// Runs a fragment until it ends, waits or has had its turn.
+    /// Runs a fragment until it ends, waits or the turn of its warp is over.
     fn run_fragment(
         &self,
         warp: &mut Warp,
         fragment: &mut Fragment,
         group: &mut Group,
         block: usize,
+        turn_end: u64,
     ) -> Outcome<FragmentStop> {
         let launch = self.launch;
         let profile = launch.options.profile;
         let check_uninitialized = launch.options.check_uninitialized;
-        let mut turn = 0;
         if fragment.state != State::Running && !self.resume(warp, fragment, group, block)? {
             return Ok(FragmentStop::Waiting);
         }
@@ -235,11 +239,9 @@ impl Executor<'_> {
                     }
                     continue;
                 }
-                turn += 1;
-                if turn > 4 * QUANTUM {
-                    // Calls, returns and code without branches end here, too.
-                    self.check_steps(group)?;
-                    turn = 0;
+                // No loop is without an instruction that some lane executes and that is counted.
+                if group.steps >= group.next_check {
+                    self.check_limits(group)?;
                 }
                 let operation = &function.code[fragment.pc as usize];
                 let active = fragment.mask & predicate(warp, fragment, operation.guard);
@@ -275,9 +277,8 @@ impl Executor<'_> {
                         if fragment.mask == 0 {
                             return Ok(FragmentStop::Ended);
                         }
-                        if turn > QUANTUM || warp.polls > POLLS {
-                            let polling = warp.polls > POLLS;
-                            self.check_steps(group)?;
+                        let polling = warp.polls > POLLS;
+                        if polling || group.steps > turn_end {
                             return Ok(FragmentStop::Yielded { polling });
                         }
                         continue;
@@ -521,8 +522,14 @@ impl Executor<'_> {
         }
     }
 
-    /// Ends the launch when it has executed too much, or another block has trapped.
-    pub(crate) fn check_steps(&self, group: &mut Group) -> Outcome<()> {
+    /// When the limits are checked next, from now on: no later than what is left of the steps allows.
+    pub(crate) fn next_check(&self, steps: u64, total: u64) -> u64 {
+        let left = self.launch.options.step_limit.saturating_sub(total);
+        steps + UNCHECKED.min(left.saturating_add(1))
+    }
+
+    /// Ends the launch when it has executed too much or taken too long, or another block has trapped.
+    pub(crate) fn check_limits(&self, group: &mut Group) -> Outcome<()> {
         let total = self
             .launch
             .steps
@@ -553,6 +560,7 @@ impl Executor<'_> {
                 format!("the launch took more than {limit:?}"),
             ));
         }
+        group.next_check = self.next_check(group.steps, total);
         Ok(())
     }
 

@@ -110,6 +110,8 @@ pub(crate) struct Group {
     pub(crate) counters: Counters,
     pub(crate) steps: u64,
     pub(crate) flushed_steps: u64,
+    /// The steps at which the limits are checked next.
+    pub(crate) next_check: u64,
     pub(crate) output: Vec<u8>,
     /// Changes of memory, to notice when all threads wait for one.
     pub(crate) writes: u64,

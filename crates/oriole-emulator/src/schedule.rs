@@ -219,8 +219,10 @@ impl LaunchContext<'_> {
         let size: u32 = self.cluster.iter().product();
         let threads: u32 = self.block.iter().product();
         let warps = threads.div_ceil(32);
+        let executor = Executor { launch: self };
         let mut group = Group {
             number,
+            next_check: executor.next_check(0, self.steps.load(Relaxed)),
             ..Group::default()
         };
         if self.options.profile {
@@ -277,7 +279,6 @@ impl LaunchContext<'_> {
                     frames: Vec::new(),
                     state: State::Running,
                 };
-                let executor = Executor { launch: self };
                 if let Err(fault) = executor.enter(&mut warp, &fragment) {
                     return Err(Box::new(Trap::launch(fault.message)));
                 }
@@ -320,7 +321,7 @@ impl LaunchContext<'_> {
     /// Counts a cluster that has ended.
     fn finish(&self, mut group: Group) -> Result<Remains, Box<Trap>> {
         let executor = Executor { launch: self };
-        if let Err(fault) = executor.check_steps(&mut group) {
+        if let Err(fault) = executor.check_limits(&mut group) {
             let mut trap = Trap::launch(fault.message);
             trap.kind = fault.kind;
             return Err(Box::new(trap));

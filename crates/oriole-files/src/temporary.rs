@@ -92,6 +92,13 @@ pub fn file_in(
     Listed::new(|| builder.tempfile_in(folder), |file| file.path())
 }
 
+impl Listed<tempfile::NamedTempFile> {
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
 impl std::io::Write for Listed<tempfile::NamedTempFile> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.inner.as_mut().map_or(Ok(0), |file| file.write(bytes))

@@ -6,20 +6,19 @@ use crate::say;
 use crate::settings::{Reports, Settings};
 use oriole::machine::{Assembler, SelectionError, keep_better};
 use oriole::{Module, Options, Report};
-use oriole_files::temporary::{self, Folder};
 use oriole_isa::Target;
 use serde_json::json;
-use std::ffi::OsString;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
-/// Files that take the place of inputs, and the folder they are in.
+/// Files that take the place of inputs, by the arguments that name these.
 #[derive(Default)]
 pub struct Optimized {
-    /// Which arguments they take the place of.
+    /// Optimized texts.
     pub files: Vec<(usize, PathBuf)>,
-    _folder: Option<Folder>,
+    /// Copies of pipes, which can be read only once.
+    pub read: Vec<(usize, PathBuf)>,
 }
 
 /// What became of a text.
@@ -33,49 +32,114 @@ struct Outcome {
 struct Judge<'a> {
     ptxas: &'a Path,
     target: Target,
+    /// The folder of temporary files.
+    folder: &'a Path,
 }
 
-/// Optimizes what can be optimized.
-pub fn inputs(given: &[OsString], parsed: &Parsed, settings: &Settings, ptxas: &Path) -> Optimized {
-    let mut texts = Vec::new();
+/// Optimizes what can be optimized, into a folder. Only what was read from a pipe has to be written there.
+pub fn inputs(
+    parsed: &Parsed,
+    settings: &Settings,
+    ptxas: &Path,
+    folder: &Path,
+) -> std::io::Result<Optimized> {
+    let mut optimized = Optimized::default();
+    let is_unoptimized = parsed.is_unoptimized();
     for &index in &parsed.inputs {
-        let file = Path::new(&given[index]);
-        // What cannot be read, or is no PTX, is for the real one to complain about.
-        let text = std::fs::read(file)
-            .ok()
-            .and_then(|bytes| String::from_utf8(bytes).ok());
-        let Some(text) = text.filter(|text| is_for_us(text)) else {
+        let named = &parsed.arguments[index];
+        let file = Path::new(named);
+        let is_pipe = is_pipe(named);
+        let is_file = file.metadata().is_ok_and(|data| data.is_file());
+        if !is_pipe && (!is_file || is_unoptimized) {
+            continue;
+        }
+        let Ok(bytes) = read(named) else {
             continue;
         };
-        let named = parsed.target.as_deref().or_else(|| target_of(&text));
-        let target = named.and_then(Target::from_text);
-        let judge = target.filter(|_| settings.is_compared);
-        let judge = judge.map(|target| Judge { ptxas, target });
-        if settings.is_compared && judge.is_none() {
-            let why = "its architecture is unknown, so nothing can be compared";
-            passed_through(&file.display().to_string(), why, settings);
+        let write = |kind: &str, bytes: &[u8]| {
+            let name = file.file_name().filter(|_| named != "-");
+            let own = folder.join(format!("{kind}{index}"));
+            std::fs::create_dir(&own)?;
+            let file = own.join(name.unwrap_or("stdin".as_ref()));
+            std::fs::write(&file, bytes)?;
+            Ok::<_, std::io::Error>((index, file))
+        };
+        if is_pipe {
+            optimized.read.push(write("read", &bytes)?);
+        }
+        // The real one complains about other files.
+        let text = String::from_utf8(bytes)
+            .ok()
+            .filter(|text| !is_unoptimized && is_for_us(text));
+        let Some(text) = text else {
             continue;
-        }
-        match optimized(file, &text, settings, judge.as_ref()) {
-            Ok(outcome) => {
-                report(file, &outcome, settings);
-                if outcome.text != text {
-                    texts.push((index, outcome.text));
-                }
-            }
-            Err(why) => passed_through(&file.display().to_string(), &why, settings),
-        }
-    }
-    if texts.is_empty() {
-        return Optimized::default();
-    }
-    match write(given, &texts) {
-        Ok(optimized) => optimized,
-        Err(error) => {
-            say(&format!(
+        };
+        let made = text_for(file, text, parsed, settings, ptxas, folder);
+        match made.map(|text| write("optimized", text.as_bytes())) {
+            None => {}
+            Some(Ok(file)) => optimized.files.push(file),
+            Some(Err(error)) => say(&format!(
                 "cannot write temporary files: {error}; the original is assembled"
-            ));
-            Optimized::default()
+            )),
+        }
+    }
+    Ok(optimized)
+}
+
+/// Whether an input can be read only once.
+fn is_pipe(named: &std::ffi::OsStr) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        let data = Path::new(named).metadata();
+        named == "-" || data.is_ok_and(|data| data.file_type().is_fifo())
+    }
+    #[cfg(not(unix))]
+    {
+        named == "-"
+    }
+}
+
+fn read(named: &std::ffi::OsStr) -> std::io::Result<Vec<u8>> {
+    if named != "-" {
+        return std::fs::read(named);
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The text that takes the place of that of a file, if there is one.
+fn text_for(
+    file: &Path,
+    text: String,
+    parsed: &Parsed,
+    settings: &Settings,
+    ptxas: &Path,
+    folder: &Path,
+) -> Option<String> {
+    let named = parsed.target.as_deref().or_else(|| target_of(&text));
+    let target = named.and_then(Target::from_text);
+    let judge = target.filter(|_| settings.is_compared);
+    let judge = judge.map(|target| Judge {
+        ptxas,
+        target,
+        folder,
+    });
+    let name = file.display().to_string();
+    if settings.is_compared && judge.is_none() {
+        let why = "its architecture is unknown, so nothing can be compared";
+        passed_through(&name, why, settings);
+        return None;
+    }
+    match optimized(file, &text, settings, judge.as_ref()) {
+        Ok(outcome) => {
+            report(file, &outcome, settings);
+            (outcome.text != text).then_some(outcome.text)
+        }
+        Err(why) => {
+            passed_through(&name, &why, settings);
+            None
         }
     }
 }
@@ -189,8 +253,7 @@ impl Judge<'_> {
         module: &mut Module,
         report: &mut Report,
     ) -> Result<(), String> {
-        let folder = temporary::folder().map_err(|error| error.to_string())?;
-        let mut assembler = Assembler::new(self.ptxas, folder.path(), self.target);
+        let mut assembler = Assembler::new(self.ptxas, self.folder, self.target);
         match keep_better(original, module, &mut assembler) {
             Ok(selection) => {
                 report.put_back(|name| selection.put_back.iter().any(|own| own == name));
@@ -214,28 +277,6 @@ fn identity(program: &Path) -> Vec<u8> {
         }
     }
     identity
-}
-
-/// Writes texts into a folder, under the names of the files they take the place of.
-fn write(given: &[OsString], texts: &[(usize, String)]) -> std::io::Result<Optimized> {
-    let folder = temporary::folder()?;
-    let mut files = Vec::new();
-    for (index, text) in texts {
-        let name = Path::new(&given[*index]).file_name().unwrap_or_default();
-        let mut own = folder.path().to_owned();
-        if texts.len() > 1 {
-            // Two files of one name would meet.
-            own.push(index.to_string());
-            std::fs::create_dir(&own)?;
-        }
-        let file = own.join(name);
-        std::fs::write(&file, text)?;
-        files.push((*index, file));
-    }
-    Ok(Optimized {
-        files,
-        _folder: Some(folder),
-    })
 }
 
 /// Says what was done, where that is asked for.

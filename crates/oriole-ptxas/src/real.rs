@@ -1,10 +1,11 @@
 //! Runs the real `ptxas`.
 
-use crate::arguments::{self, Parsed, Place};
+use crate::arguments::Parsed;
 use crate::optimize::{Optimized, passed_through};
 use crate::settings::Settings;
-use crate::{ACTIVE, say};
-use oriole_files::temporary::{self, Folder};
+use crate::work::Work;
+use crate::{ACTIVE, say, staged};
+use oriole_files::temporary;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,34 @@ pub fn pass_through(ptxas: &Path, given: &[OsString]) -> ExitCode {
     }
 }
 
+/// The end of a run.
+pub enum Ended {
+    As(ExitStatus),
+    /// The real one is to do it all, with the arguments as they were given.
+    PassThrough(PathBuf, Vec<OsString>),
+    Failed,
+}
+
+impl Ended {
+    /// Ends as it ended.
+    pub fn end(self) -> ExitCode {
+        match self {
+            Ended::As(status) => ended(status),
+            Ended::PassThrough(ptxas, given) => pass_through(&ptxas, &given),
+            Ended::Failed => ExitCode::from(2),
+        }
+    }
+}
+
+/// Why there is no output.
+enum Failure {
+    Run(std::io::Error),
+    /// The disk is full.
+    Space,
+    /// The output cannot be put in its place.
+    Place,
+}
+
 /// Runs it on optimized files. If it does not accept them, it gets the originals.
 pub fn run_optimized(
     ptxas: &Path,
@@ -44,57 +73,93 @@ pub fn run_optimized(
     parsed: &Parsed,
     optimized: &Optimized,
     settings: &Settings,
-) -> ExitCode {
-    let mut changed = given.to_vec();
+    work: &Work,
+) -> Ended {
+    let mut original = parsed.arguments.clone();
+    for (index, file) in &optimized.read {
+        original[*index] = file.into();
+    }
+    let mut changed = original.clone();
     for (index, file) in &optimized.files {
         changed[*index] = file.into();
     }
-    let first = match run_staged(ptxas, changed, parsed.output) {
-        Ok(output) => output,
-        Err(error) => return cannot_run(ptxas, &error),
-    };
+    let output = staged::Output::of(&parsed.outputs, &original);
+    let attempt = |arguments: &[OsString]| run_staged(ptxas, arguments, output.as_ref(), work);
+    let mut result = attempt(&changed);
     // Whoever sent a signal wants it to end.
-    let is_final = first.status.success() || first.status.code().is_none();
-    if is_final || optimized.files.is_empty() {
-        hand_on(&first);
-        return ended(first.status);
+    let is_refused = |done: &Output| done.status.code().is_some_and(|code| code != 0);
+    if !optimized.files.is_empty() && result.as_ref().is_ok_and(is_refused) {
+        // If the originals are accepted, that is a fault of ours.
+        result = attempt(&original);
+        if result.as_ref().is_ok_and(|done| done.status.success()) {
+            let names = parsed.inputs.iter();
+            let names =
+                names.map(|&index| Path::new(&parsed.arguments[index]).display().to_string());
+            let names: Vec<String> = names.collect();
+            let why =
+                "ptxas does not accept what Oriole made of it, please report it with the file";
+            passed_through(&names.join(", "), why, settings);
+        }
     }
-    // If the originals are accepted, that is a fault of ours.
-    let second = match run_staged(ptxas, given.to_vec(), parsed.output) {
-        Ok(output) => output,
-        Err(error) => return cannot_run(ptxas, &error),
-    };
-    if second.status.success() {
-        let names: Vec<String> = parsed
-            .inputs
-            .iter()
-            .map(|&index| Path::new(&given[index]).display().to_string())
-            .collect();
-        let why = "ptxas does not accept what Oriole made of it, please report it with the file";
-        passed_through(&names.join(", "), why, settings);
+    match result {
+        Ok(done) => {
+            hand_on(&done, parsed, optimized);
+            Ended::As(done.status)
+        }
+        Err(Failure::Place) if optimized.read.is_empty() => {
+            Ended::PassThrough(ptxas.to_owned(), given.to_vec())
+        }
+        Err(failure) => {
+            match failure {
+                Failure::Run(error) => say(&format!("`{}`: {error}", ptxas.display())),
+                Failure::Space => say("there is no space for its output, which is as it was"),
+                Failure::Place => say("its output cannot be put in its place"),
+            }
+            Ended::Failed
+        }
     }
-    hand_on(&second);
-    ended(second.status)
 }
 
 /// Runs it with an output that is put in its place at the end, if all went well.
 fn run_staged(
     ptxas: &Path,
-    mut given: Vec<OsString>,
-    output: Option<Place>,
-) -> std::io::Result<Output> {
-    let staged = output.and_then(|place| Staged::new(place, &given));
-    if let Some(staged) = &staged {
-        staged.place.replace(&mut given, &staged.temporary());
+    given: &[OsString],
+    output: Option<&staged::Output>,
+    work: &Work,
+) -> Result<Output, Failure> {
+    let Some(output) = output else {
+        return run(ptxas, given).map_err(Failure::Run);
+    };
+    // Where temporary files are is less space, sometimes.
+    let mut beside = None;
+    for is_beside in [false, true] {
+        let folder = if is_beside {
+            let made = Work::below(output.folder()).map_err(|_| Failure::Space)?;
+            beside.insert(made).path()
+        } else {
+            work.path()
+        };
+        let (staged, given) = output.staged(given, folder);
+        let made = std::fs::create_dir(oriole_files::folder_of(&staged));
+        if made.is_err_and(|error| error.kind() != std::io::ErrorKind::AlreadyExists) {
+            continue;
+        }
+        // The output of the first attempt.
+        let _ = std::fs::remove_file(&staged);
+        let done = run(ptxas, &given).map_err(Failure::Run)?;
+        // There is no output where code generation is suppressed.
+        if !done.status.success() || !staged.exists() {
+            return Ok(done);
+        }
+        if staged::is_complete(&staged) {
+            return match output.put(&staged) {
+                Ok(()) => Ok(done),
+                Err(error) if staged::is_space(&error) => Err(Failure::Space),
+                Err(_) => Err(Failure::Place),
+            };
+        }
     }
-    let done = run(ptxas, &given)?;
-    match staged.filter(|_| done.status.success()) {
-        Some(staged) => staged.finish().map(|()| done).map_err(|error| {
-            let text = format!("its output cannot be moved into place: {error}");
-            std::io::Error::new(error.kind(), text)
-        }),
-        None => Ok(done),
-    }
+    Err(Failure::Space)
 }
 
 /// Runs it to its end, and keeps what it says. A signal that ends this program ends it too.
@@ -108,11 +173,38 @@ fn run(ptxas: &Path, given: &[OsString]) -> std::io::Result<Output> {
     child.wait_with_output()
 }
 
-/// Says what it said.
-fn hand_on(output: &Output) {
-    let _ = std::io::stdout().write_all(&output.stdout);
+/// Says what it said. Copies of pipes have the names of the pipes.
+fn hand_on(output: &Output, parsed: &Parsed, optimized: &Optimized) {
+    let named = |said: &[u8]| {
+        let mut said = said.to_vec();
+        for (index, file) in &optimized.read {
+            let name = &parsed.arguments[*index];
+            if name != "-" {
+                let file = file.as_os_str().as_encoded_bytes();
+                said = replaced(&said, file, name.as_encoded_bytes());
+            }
+        }
+        said
+    };
+    let _ = std::io::stdout().write_all(&named(&output.stdout));
     let _ = std::io::stdout().flush();
-    let _ = std::io::stderr().write_all(&output.stderr);
+    let _ = std::io::stderr().write_all(&named(&output.stderr));
+}
+
+/// Bytes with some others in the place of a part, wherever it is.
+fn replaced(bytes: &[u8], part: &[u8], with: &[u8]) -> Vec<u8> {
+    let mut result = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(&first) = rest.first() {
+        if rest.starts_with(part) {
+            result.extend_from_slice(with);
+            rest = &rest[part.len()..];
+        } else {
+            result.push(first);
+            rest = &rest[1..];
+        }
+    }
+    result
 }
 
 /// Ends as it ended.
@@ -127,46 +219,4 @@ fn ended(status: ExitStatus) -> ExitCode {
     }
     let code = status.code().unwrap_or(1);
     ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1))
-}
-
-/// An output file that is written beside its place, and renamed.
-struct Staged {
-    /// Where the arguments name it.
-    place: Place,
-    file: PathBuf,
-    folder: Folder,
-}
-
-impl Staged {
-    /// Nothing where the output cannot be renamed to: then it is written as the real one writes it.
-    fn new(place: Place, given: &[OsString]) -> Option<Staged> {
-        let named = place.of(given)?;
-        if named.is_empty() || arguments::is_special(&named) {
-            return None;
-        }
-        // A link stays one.
-        let file = PathBuf::from(named);
-        let file = file.canonicalize().unwrap_or(file);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".oriole-ptxas-");
-        let folder = temporary::folder_in(&builder, oriole_files::folder_of(&file)).ok()?;
-        Some(Staged {
-            place,
-            file,
-            folder,
-        })
-    }
-
-    fn temporary(&self) -> PathBuf {
-        let name = self.file.file_name().unwrap_or_default();
-        self.folder.path().join(name)
-    }
-
-    /// Puts the file in its place; if none was written there is none.
-    fn finish(self) -> std::io::Result<()> {
-        match std::fs::rename(self.temporary(), &self.file) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            result => result,
-        }
-    }
 }

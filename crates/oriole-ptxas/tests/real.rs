@@ -62,6 +62,45 @@ fn versions_and_help_are_those_of_the_real_one() {
 }
 
 #[test]
+fn what_cannot_be_read_again_ends_as_with_the_real_one() {
+    let Some(real) = ptxas() else {
+        return;
+    };
+    let text = std::fs::read_to_string(corpus("nvcc/saxpy.O3.sm_80.ptx")).unwrap();
+    let broken = text.replace("ret;", "no such instruction;");
+    for (text, is_fine) in [(&text, true), (&broken, false), (&String::new(), false)] {
+        for script in [
+            "cat | \"$1\" -arch=sm_80 /dev/stdin -o out",
+            "cat | \"$1\" -arch=sm_80 -O0 /dev/stdin -o out",
+            "\"$1\" -arch=sm_80 <(cat) -o out",
+        ] {
+            let run = |program: &Path| {
+                let folder = tempfile::tempdir().unwrap();
+                std::fs::write(folder.path().join("given"), text).unwrap();
+                let script = format!("exec < given; {script}");
+                let output = Command::new("bash")
+                    .args(["-c", &script, "bash"])
+                    .arg(program)
+                    .current_dir(folder.path())
+                    .env("ORIOLE_REAL_PTXAS", &real)
+                    .env("ORIOLE_PTXAS_CACHE", "off")
+                    .output()
+                    .unwrap();
+                (output, folder.path().join("out").exists())
+            };
+            let (mut own, other) = (run(Path::new(WRAPPER)), run(&real));
+            // It says on a line of its own what it cannot optimize.
+            let said = String::from_utf8(own.0.stderr).unwrap();
+            let lines = said.split_inclusive('\n');
+            let lines = lines.filter(|line| !line.starts_with("oriole-ptxas: "));
+            own.0.stderr = lines.collect::<String>().into_bytes();
+            assert_eq!(other.0.status.success(), is_fine, "{script}");
+            assert_eq!(own, other, "{script}");
+        }
+    }
+}
+
+#[test]
 fn the_cubin_is_that_of_the_optimized_file() {
     let Some(real) = ptxas() else {
         return;

@@ -1,78 +1,12 @@
 //! `oriole-ptxas` as compilers see it, with scripts in the place of the real `ptxas`.
 #![cfg(unix)]
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+mod common;
+
+use common::{Bench, COPY, PTX, WRAPPER, err};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-
-const WRAPPER: &str = env!("CARGO_BIN_EXE_oriole-ptxas");
-
-/// PTX with an instruction that nobody needs.
-const PTX: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry kernel(.param .u64 p)\n{\n\
-    .reg .b32 %r<3>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nadd.s32 %r2, %r1, 77;\n\
-    st.global.u32 [%rd1], %r1;\nret;\n}\n";
-
-/// A folder with a kernel and a script that stands in for `ptxas`.
-struct Bench {
-    folder: tempfile::TempDir,
-    real: PathBuf,
-}
-
-/// Copies its input to its output.
-const COPY: &str = "for last; do :; done\nwhile [ $# -gt 1 ]; do\n  case $1 in -o) out=$2; shift;; *.ptx) in=$1;; esac\n  shift\n\
-    done\ncase $last in *.ptx) in=$last;; esac\ncat \"$in\" > \"$out\"\necho said; echo complained >&2\n";
-
-impl Bench {
-    fn new(script: &str) -> Bench {
-        let folder = tempfile::tempdir().unwrap();
-        let real = folder.path().join("real");
-        std::fs::create_dir(&real).unwrap();
-        let real = real.join("ptxas");
-        std::fs::write(&real, format!("#!/bin/sh\n{script}")).unwrap();
-        std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o755)).unwrap();
-        std::fs::write(folder.path().join("k.ptx"), PTX).unwrap();
-        Bench { folder, real }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn command(&self) -> Command {
-        let mut command = Command::new(WRAPPER);
-        command
-            .current_dir(self.folder.path())
-            .env("ORIOLE_REAL_PTXAS", &self.real)
-            .env("ORIOLE_PTXAS_CACHE", self.path("cache"))
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
-        let mut command = self.command();
-        let variables = variables.iter().copied();
-        command.args(arguments).envs(variables).output().unwrap()
-    }
-
-    fn output(&self) -> Option<String> {
-        std::fs::read_to_string(self.path("out")).ok()
-    }
-
-    /// What is in the folder beside what was there before.
-    fn others(&self) -> Vec<String> {
-        let known = ["k.ptx", "real", "cache", "out"];
-        let names = std::fs::read_dir(self.folder.path()).unwrap();
-        names
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| !known.contains(&name.as_str()))
-            .collect()
-    }
-}
-
-fn err(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
 
 #[test]
 fn the_real_one_gets_the_optimized_file_and_all_other_arguments() {
@@ -300,9 +234,14 @@ fn the_cache_is_used_and_its_damage_noticed() {
     let second = err(&bench.run(&arguments, &report));
     assert!(second.contains("k.ptx: from the cache"), "{second}");
     let optimized = bench.output().unwrap();
-    for folder in std::fs::read_dir(bench.path("cache")).unwrap() {
-        for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {
+    let mut folders = vec![bench.path("cache")];
+    while let Some(folder) = folders.pop() {
+        for file in std::fs::read_dir(folder).unwrap() {
             let file = file.unwrap().path();
+            if file.is_dir() {
+                folders.push(file);
+                continue;
+            }
             let text = std::fs::read_to_string(&file).unwrap();
             std::fs::write(&file, text.replace("st.global", "st.shared")).unwrap();
         }
@@ -428,16 +367,29 @@ fn what_fails_leaves_no_part_of_an_output() {
 #[test]
 fn without_a_real_one_it_says_so() {
     let bench = Bench::new(COPY);
-    let output = Command::new(WRAPPER)
-        .current_dir(bench.folder.path())
-        .env_clear()
-        .env("CUDA_HOME", "/nowhere")
-        .arg("--version")
-        .output()
-        .unwrap();
+    let run = |arguments: &[&str]| {
+        Command::new(WRAPPER)
+            .current_dir(bench.folder.path())
+            .env_clear()
+            .env("CUDA_HOME", "/nowhere")
+            .args(arguments)
+            .output()
+            .unwrap()
+    };
     if !Path::new("/usr/local/cuda/bin/ptxas").exists() {
+        let output = run(&["k.ptx", "-o", "out"]);
         assert_eq!(output.status.code(), Some(2));
         assert!(err(&output).contains("there is no ptxas: set ORIOLE_REAL_PTXAS"));
+        for arguments in [&["--version"][..], &["-V"], &["k.ptx", "-V"]] {
+            let output = run(arguments);
+            assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+            let said = String::from_utf8(output.stdout).unwrap();
+            let version = format!("oriole-ptxas {}\n", env!("CARGO_PKG_VERSION"));
+            assert!(said.starts_with(&version), "{said}");
+            assert!(said.contains("set ORIOLE_REAL_PTXAS"), "{said}");
+            // Triton takes what follows the word for the version of ptxas.
+            assert!(!said.contains("release"), "{said}");
+        }
     }
     let output = bench.run(&["--version"], &[("ORIOLE_REAL_PTXAS", "/nowhere/ptxas")]);
     assert_eq!(output.status.code(), Some(2));

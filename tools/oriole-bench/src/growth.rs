@@ -38,6 +38,9 @@ pub const GROWTH_SHAPES: &[GrowthShape] = &[
     shape("array-elements", array_elements),
     shape("wide-switch", wide_switch),
     shape("idle-branches", idle_branches),
+    shape("loops-of-one-header", loops_of_one_header),
+    shape("strided-stores", strided_stores),
+    shape("dead-sums", dead_sums),
 ];
 
 const fn shape(name: &'static str, make: fn(usize) -> String) -> GrowthShape {
@@ -418,6 +421,47 @@ fn idle_branches(statements: usize) -> String {
         );
     }
     kernel(2, &body)
+}
+
+/// Loops in each other that have one header and one counter.
+fn loops_of_one_header(statements: usize) -> String {
+    let depth = statements / 4;
+    let mut body = String::from("mov.u32 %r1, 0;\n");
+    for level in 0..depth {
+        let _ = writeln!(body, "A{level}:");
+    }
+    for level in (0..depth).rev() {
+        let _ = writeln!(
+            body,
+            "add.s32 %r1, %r1, {level};\nsetp.lt.s32 %p1, %r1, {};\n@%p1 bra A{level};",
+            3 * level + 7
+        );
+    }
+    body.push_str("st.global.u32 [%rd1], %r1;\n");
+    kernel(4, &body)
+}
+
+/// Adjacent stores of each thread, far from those of the next one.
+fn strided_stores(statements: usize) -> String {
+    let mut body = String::from(
+        "mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd2, %r1, 128;\nadd.s64 %rd1, %rd1, %rd2;\n",
+    );
+    for index in 0..statements {
+        let _ = writeln!(body, "st.global.u32 [%rd1+{}], %r1;", 4 * index);
+    }
+    kernel(4, &body)
+}
+
+/// Sums of which every other one is not needed.
+fn dead_sums(statements: usize) -> String {
+    let mut body = String::new();
+    for index in 0..statements / 3 {
+        let _ = writeln!(
+            body,
+            "add.u32 %r2, %r0, {index};\nadd.u32 %r3, %r2, 1;\nst.global.u32 [%rd1], %r2;"
+        );
+    }
+    kernel(4, &body)
 }
 
 /// Registers whose names have hashes of equal low bits, as somebody who knows the hash function can choose them.

@@ -166,8 +166,22 @@ pub fn fixes(
     let is_wanted = |cost: &RequestCost| wastes(cost) && is_wanted(cost);
     let members = nests.iter().flat_map(|nest| &nest.members);
     let members: Vec<usize> = members.map(|member| member.0).collect();
+    let adjacent = adjacent(costs);
+    let is_shared =
+        |cost: &RequestCost| matches!(cost.request.space, Space::Shared | Space::SharedCluster);
+    let needs_shared = costs.iter().any(|cost| is_shared(cost) && is_wanted(cost));
+    let is_needed = |index: usize| {
+        let cost = &costs[index];
+        match is_shared(cost) {
+            true => needs_shared,
+            false => is_wanted(cost) && may_be_packed(cost, adjacent[index]),
+        }
+    };
+    let needed: Vec<usize> = (0..costs.len())
+        .filter(|&index| is_needed(index) || members.contains(&index))
+        .collect();
     let samples = samples(
-        function, analyses, setting, evolution, costs, &is_wanted, &members,
+        function, analyses, setting, evolution, costs, &needed, &members,
     );
     let mut found = shared_fixes(costs, &samples, &is_wanted, rows, bytes);
     for nest in nests {
@@ -181,7 +195,8 @@ pub fn fixes(
         let mut own = Vec::new();
         match cost.request.space {
             Space::Global | Space::Generic => {
-                own.extend(vector_fix(index, costs, &samples));
+                let count = adjacent[index];
+                own.extend(count.and_then(|count| vector_fix(index, count, costs, &samples)));
                 own.extend(array_fix(index, costs, &samples));
                 own.extend(stage_fix(index, costs, &exchanged));
             }
@@ -208,14 +223,14 @@ pub fn fixes(
     found
 }
 
-/// The addresses of requests, by request and warp: of those that a fix may be for, and of all that go to shared memory if one of these does.
+/// The addresses of the requests that fixes need, by request and warp.
 fn samples(
     function: &Function,
     analyses: &mut Analyses,
     setting: &Setting,
     evolution: &ScalarEvolution,
     costs: &[RequestCost],
-    is_wanted: &dyn Fn(&RequestCost) -> bool,
+    needed: &[usize],
     members: &[usize],
 ) -> Vec<Vec<Sample>> {
     let mut samples: Vec<Vec<Sample>> = costs.iter().map(|_| Vec::new()).collect();
@@ -223,19 +238,6 @@ fn samples(
         supposing: true,
         ..setting.clone()
     };
-    let is_shared =
-        |cost: &RequestCost| matches!(cost.request.space, Space::Shared | Space::SharedCluster);
-    let needs_shared = costs.iter().any(|cost| is_shared(cost) && is_wanted(cost));
-    let is_needed = |index: usize| {
-        let cost = &costs[index];
-        match is_shared(cost) {
-            true => needs_shared,
-            false => is_wanted(cost) && may_be_packed(index, costs),
-        }
-    };
-    let needed: Vec<usize> = (0..costs.len())
-        .filter(|&index| is_needed(index) || members.contains(&index))
-        .collect();
     if needed.is_empty() {
         return samples;
     }
@@ -244,7 +246,7 @@ fn samples(
     if setting.has_like_warps() && members.is_empty() {
         // Most of what is known of any warp need not be found again for each.
         patterns.ask(ANY_WARP, |patterns| {
-            for &index in &needed {
+            for &index in needed {
                 sample(function, patterns, &costs[index].request, false);
             }
         });
@@ -678,37 +680,47 @@ fn counted(
     (count > 0).then(|| sum as f64 / f64::from(count))
 }
 
-/// How many adjacent accesses of a thread, of which a request is the first, could be one, if there are any.
-fn adjacent(index: usize, costs: &[RequestCost]) -> Option<i64> {
-    let request = &costs[index].request;
+/// Accesses of a thread that differ in their offset alone, if at all.
+type Place = ((u8, usize), u8, u8, u32, i64);
+
+fn place(request: &Request) -> Option<Place> {
     let address = request.address?;
-    let bytes = i64::from(request.bytes);
-    let same = |other: &&RequestCost| {
-        let own = &other.request;
-        own.bytes == request.bytes
-            && own.kind == request.kind
-            && own.kind != AccessKind::Atomic
-            && own.space == request.space
-            && own.address.is_some_and(|own| own.base == address.base)
+    let base = match address.base {
+        Base::Value(value) => (0, value.index()),
+        Base::Symbol(symbol) => (1, symbol.index()),
+        Base::Absolute => (2, 0),
     };
-    let offsets: Vec<i64> = costs
-        .iter()
-        .filter(same)
-        .filter_map(|other| Some(other.request.address?.offset))
-        .collect();
-    for count in [4, 2] {
-        let width = bytes * count;
-        if width > 16 {
-            continue;
+    let (space, kind) = (request.space as u8, request.kind as u8);
+    Some((base, space, kind, request.bytes, address.offset))
+}
+
+/// How many adjacent accesses of a thread, of which a request is the first, could be one, if there are any. By request.
+fn adjacent(costs: &[RequestCost]) -> Vec<Option<i64>> {
+    let is_plain = |request: &&Request| request.kind != AccessKind::Atomic;
+    let requests = costs.iter().map(|cost| &cost.request);
+    let mut places: Vec<Place> = requests.filter(is_plain).filter_map(place).collect();
+    places.sort_unstable();
+    let count_of = |request: &Request| {
+        let (base, space, kind, size, offset) = place(request)?;
+        let bytes = i64::from(size);
+        for count in [4, 2] {
+            let width = bytes * count;
+            if width > 16 {
+                continue;
+            }
+            let start = offset - offset.rem_euclid(width);
+            let mut all = (0..count).map(|number| start + number * bytes);
+            if all.all(|offset| {
+                let other = (base, space, kind, size, offset);
+                places.binary_search(&other).is_ok()
+            }) {
+                // The finding names the first one.
+                return (start == offset).then_some(count);
+            }
         }
-        let start = address.offset - address.offset.rem_euclid(width);
-        let mut all = (0..count).map(|place| start + place * bytes);
-        if all.all(|offset| offsets.contains(&offset)) {
-            // It is said of the first one.
-            return (start == address.offset).then_some(count);
-        }
-    }
-    None
+        None
+    };
+    costs.iter().map(|cost| count_of(&cost.request)).collect()
 }
 
 /// Bytes of the structures of which a request accesses a member, if lanes are so far apart.
@@ -722,15 +734,18 @@ fn structure(cost: &RequestCost) -> Option<u64> {
 }
 
 /// Whether a request goes to global memory and may have a fix for which it has to be known what its addresses are.
-fn may_be_packed(index: usize, costs: &[RequestCost]) -> bool {
-    let cost = &costs[index];
+fn may_be_packed(cost: &RequestCost, adjacent: Option<i64>) -> bool {
     matches!(cost.request.space, Space::Global | Space::Generic)
-        && (structure(cost).is_some() || adjacent(index, costs).is_some())
+        && (structure(cost).is_some() || adjacent.is_some())
 }
 
 /// Adjacent accesses of a thread in one.
-fn vector_fix(index: usize, costs: &[RequestCost], samples: &[Vec<Sample>]) -> Option<Fix> {
-    let count = adjacent(index, costs)?;
+fn vector_fix(
+    index: usize,
+    count: i64,
+    costs: &[RequestCost],
+    samples: &[Vec<Sample>],
+) -> Option<Fix> {
     let cost = &costs[index];
     let width = i64::from(cost.request.bytes) * count;
     let wide = Request {

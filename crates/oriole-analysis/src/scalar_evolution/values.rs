@@ -15,6 +15,7 @@ use oriole_ir::{
     SymbolKind, Value,
 };
 use oriole_isa::{Comparison, Flag, MulMode, Opcode, ScalarType, Space};
+use std::ops::ControlFlow;
 
 /// Nothing known.
 const NOTHING: Known = Known { zeros: 0, ones: 0 };
@@ -101,15 +102,25 @@ impl Query<'_> {
         if !shape.is_reachable(block) || block == self.function.entry() {
             return SmallVec::new();
         }
+        let is_loop = shape.has_retreating_edge(self.function, block);
         let mut joined: SmallVec<[Value; 4]> = SmallVec::new();
-        self.visit_arguments(block, parameter, |_| true, |_, value| joined.push(value));
-        if shape.has_retreating_edge(self.function, block) {
-            // A value that goes round unchanged is what it was before.
-            joined.retain(|value| *value != parameter);
-            joined.dedup();
-            if joined.len() != 1 {
-                return SmallVec::new();
-            }
+        let ended = self.visit_arguments(
+            block,
+            parameter,
+            |_| true,
+            |_, value| {
+                // A value that goes round unchanged is what it was before. Two other values end the walk, which may be long.
+                match joined.last() {
+                    _ if is_loop && value == parameter => {}
+                    Some(&other) if is_loop && other != value => return ControlFlow::Break(()),
+                    Some(_) if is_loop => {}
+                    _ => joined.push(value),
+                }
+                ControlFlow::Continue(())
+            },
+        );
+        if ended.is_break() {
+            joined.clear();
         }
         joined
     }
@@ -128,22 +139,23 @@ impl Query<'_> {
         wanted: impl Fn(Block) -> bool,
     ) -> SmallVec<[(Block, Value); 4]> {
         let mut arguments = SmallVec::new();
-        self.visit_arguments(block, parameter, wanted, |from, value| {
+        let _ = self.visit_arguments(block, parameter, wanted, |from, value| {
             arguments.push((from, value));
+            ControlFlow::Continue(())
         });
         arguments
     }
 
-    /// Shows each of the arguments for a parameter of a block on edges from reachable blocks that are asked for.
+    /// Shows each of the arguments for a parameter of a block on edges from reachable blocks that are asked for, until told to stop.
     fn visit_arguments(
         &self,
         block: Block,
         parameter: Value,
         wanted: impl Fn(Block) -> bool,
-        mut visit: impl FnMut(Block, Value),
-    ) {
+        mut visit: impl FnMut(Block, Value) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let Some(position) = self.place(block, parameter) else {
-            return;
+            return ControlFlow::Continue(());
         };
         let mut before = None;
         for from in self.state.shape.flow.predecessors(block) {
@@ -154,10 +166,11 @@ impl Query<'_> {
             before = Some(from);
             for edge in self.function.edges(from) {
                 if edge.target == block {
-                    visit(from, self.function.arguments(*edge)[position]);
+                    visit(from, self.function.arguments(*edge)[position])?;
                 }
             }
         }
+        ControlFlow::Continue(())
     }
 
     /// Says that an entry depends on which values some arguments are: one may be replaced by another.

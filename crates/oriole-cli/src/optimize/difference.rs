@@ -9,11 +9,11 @@
 //! The patched file has the statements of the output, token by token, and every comment of the input but those inside of
 //! statements that went away.
 
+use super::alignment::differences;
 use oriole::Module;
 use oriole_collections::StringMap;
 use oriole_diagnostics::{printable_line, printable_text};
 use oriole_syntax::{print, token_ranges};
-use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::ops::Range;
@@ -172,20 +172,12 @@ fn operations(before: &[Printed<'_>], after: &[Printed<'_>]) -> Vec<(Range<usize
     let mut operations = Vec::new();
     for (old_piece, new_piece) in old_borders.windows(2).zip(new_borders.windows(2)) {
         let (first_old, first_new) = (old_piece[0], new_piece[0]);
-        let ops = capture_diff_slices(
-            Algorithm::Myers,
-            &old[first_old..old_piece[1]],
-            &new[first_new..new_piece[1]],
+        let (old, new) = (&old[first_old..old_piece[1]], &new[first_new..new_piece[1]]);
+        let shifted = |range: Range<usize>, by: usize| range.start + by..range.end + by;
+        let changed = differences(old, new).into_iter();
+        operations.extend(
+            changed.map(|(gone, made)| (shifted(gone, first_old), shifted(made, first_new))),
         );
-        for op in ops {
-            if !matches!(op, DiffOp::Equal { .. }) {
-                let shifted = |range: Range<usize>, by: usize| range.start + by..range.end + by;
-                operations.push((
-                    shifted(op.old_range(), first_old),
-                    shifted(op.new_range(), first_new),
-                ));
-            }
-        }
     }
     operations
 }
@@ -224,7 +216,7 @@ fn changes(file: &File<'_>, old: &str, new: &str) -> Option<Vec<Change>> {
                 let indent = indent(source, &before, &places, gone.start, line.indent);
                 (indent, line.statement)
             });
-            splices.push(insertion(source, at, lines));
+            splices.push(insertion(file, at, lines));
         }
         let mut rest = places[gone].iter().cloned().peekable();
         while let Some(mut place) = rest.next() {
@@ -257,20 +249,25 @@ fn indent<'text>(
 
 /// The blanks between the start of a line and `at`, if there is nothing else.
 fn blanks_before(source: &str, at: usize) -> Option<&str> {
-    let start = source[..at].rfind('\n').map_or(0, |end| end + 1);
-    let blanks = &source[start..at];
-    blanks.trim().is_empty().then_some(blanks)
+    // Not from the start of the line, which may be all of the file.
+    let rest =
+        source[..at].trim_end_matches(|letter: char| letter != '\n' && letter.is_whitespace());
+    let is_start = rest.is_empty() || rest.ends_with('\n');
+    is_start.then(|| &source[rest.len()..at])
 }
 
 /// Lines put before what stands at `at`.
 fn insertion<'text>(
-    source: &str,
+    file: &File<'_>,
     at: usize,
     lines: impl Iterator<Item = (&'text str, &'text str)>,
 ) -> Splice {
-    let line_end = match source[..at].rfind('\n') {
-        Some(end) if source[..end].ends_with('\r') => "\r\n",
-        _ => "\n",
+    let source = file.source;
+    let lines_before = file.starts.partition_point(|&start| start <= at);
+    let line_start = file.starts.get(lines_before.wrapping_sub(1)).copied();
+    let line_end = match source[..line_start.unwrap_or(0)].ends_with("\r\n") {
+        true => "\r\n",
+        false => "\n",
     };
     let mut text = String::new();
     let at = match blanks_before(source, at) {
@@ -292,11 +289,11 @@ fn insertion<'text>(
 /// What stands here left out, and the whole line if nothing else is in it.
 fn removal(source: &str, place: Range<usize>) -> Splice {
     let behind = &source[place.end..];
-    let line_end = behind.find('\n').map_or(behind.len(), |end| end + 1);
+    let rest = behind.trim_start_matches(|letter: char| letter != '\n' && letter.is_whitespace());
+    let is_end = rest.is_empty() || rest.starts_with('\n');
+    let line_end = behind.len() - rest.len() + usize::from(!rest.is_empty());
     let bytes = match blanks_before(source, place.start) {
-        Some(blanks) if behind[..line_end].trim().is_empty() => {
-            place.start - blanks.len()..place.end + line_end
-        }
+        Some(blanks) if is_end => place.start - blanks.len()..place.end + line_end,
         _ => place,
     };
     Splice {

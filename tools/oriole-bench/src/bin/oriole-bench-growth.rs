@@ -1,4 +1,4 @@
-//! How the time of `oriole check`, `opt -O3`, `opt -O3 --verify`, `pressure`, `scev` and `analyze` grows with the size of their input, on shapes
+//! How the time of `oriole check`, `opt -O3`, `opt -O3 --diff`, `opt -O3 --verify`, `pressure`, `scev` and `analyze` grows with the size of their input, on shapes
 //! that punish anything worse than linear.
 //!
 //!     cargo build --profile dist -p oriole-cli
@@ -24,6 +24,7 @@ const BAR: f64 = 1.1;
 const COMMANDS: &[(&str, &[&str])] = &[
     ("check", &["check", "--quiet"]),
     ("opt -O3", &["opt", "-O3", "-o", "/dev/null"]),
+    ("--diff", &["opt", "-O3", "--diff"]),
     ("--verify", &["opt", "-O3", "--verify", "-o", "/dev/null"]),
     ("pressure", &["pressure", "--json"]),
     ("scev", &["scev", "--json"]),
