@@ -117,6 +117,7 @@ impl Executor<'_> {
         let threads: u32 = self.launch.block.iter().product();
         let live: u32 = block.live.iter().map(|live| live.count_ones()).sum();
         let apart = context.state.warp.live & !context.state.active;
+        let mut is_note = false;
         let message = if aligned && apart != 0 {
             format!(
                 "lanes {:#x} execute `{text}` without lanes {apart:#x} of their warp, which it needs",
@@ -127,7 +128,9 @@ impl Executor<'_> {
                 "{} of {threads} threads have exited before barrier {number} of the block",
                 threads - live
             )
-        } else if count.is_none() && barrier.threads > 0 && barrier.first != here {
+        } else if aligned && count.is_none() && barrier.threads > 0 && barrier.first != here {
+            // Warps may meet so; most programs do not mean it.
+            is_note = true;
             let (function, pc) = barrier.first;
             let span = self.launch.program.functions[function as usize].origins[pc as usize].span;
             format!(
@@ -138,7 +141,10 @@ impl Executor<'_> {
             return;
         };
         let lane = context.state.active.trailing_zeros().min(31) as usize;
-        let report = Report::new(FindingKind::DivergentBarrier, lane, message);
+        let mut report = Report::new(FindingKind::DivergentBarrier, lane, message);
+        if is_note {
+            report = report.note();
+        }
         self.report(&mut context.state, report);
     }
 
