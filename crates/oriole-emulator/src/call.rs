@@ -203,11 +203,13 @@ impl Executor<'_> {
             fragment.local_top.into(),
             fragment.mask,
         );
-        for variable in &function.local_variables {
+        let beside = u64::from(limits::BESIDE_VARIABLES);
+        for (index, variable) in function.local_variables.iter().enumerate() {
             let start = u64::from(fragment.local_base) + u64::from(variable.offset);
             let end = start + u64::from(variable.bytes);
-            let beside = u64::from(limits::BESIDE_VARIABLES);
-            warp.local.exclude(start - beside, start, fragment.mask);
+            if index == 0 {
+                warp.local.exclude(start - beside, start, fragment.mask);
+            }
             warp.local.exclude(end, end + beside, fragment.mask);
         }
         Ok(())

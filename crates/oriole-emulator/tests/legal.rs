@@ -1,0 +1,344 @@
+//! Kernels that the rules of the PTX manual allow, none of which may be reported, and what is wrong in a small change of each kind.
+
+mod common;
+
+use common::{findings, kernel, run_module};
+use oriole_diagnostics::Severity;
+use oriole_emulator::{FindingKind, Options, TrapKind};
+
+/// A name, the shape of the launch, and the body of a kernel that stores `%r1` of each thread at its end.
+struct Legal {
+    name: &'static str,
+    threads: u32,
+    blocks: u32,
+    body: &'static str,
+}
+
+const fn legal(name: &'static str, threads: u32, blocks: u32, body: &'static str) -> Legal {
+    Legal {
+        name,
+        threads,
+        blocks,
+        body,
+    }
+}
+
+const KERNELS: &[Legal] = &[
+    legal(
+        "a structure of a double, a word and padding is copied by words",
+        32,
+        1,
+        ".local .align 8 .b8 l[16]; .reg .b64 %d; mov.u64 %d, 5; st.local.u64 [l], %d; st.local.u32 [l+8], %t;\n\
+         ld.local.u32 %r2, [l]; ld.local.u32 %r3, [l+4]; ld.local.u32 %r4, [l+8]; ld.local.u32 %r5, [l+12];\n\
+         shl.b32 %r6, %t, 4; cvt.u64.u32 %a1, %r6; rem.u64 %a1, %a1, 256; add.u64 %a1, %a1, %out;\n\
+         setp.lt.u32 %p1, %t, 16; @!%p1 bra skip;\n\
+         st.global.u32 [%a1], %r2; st.global.u32 [%a1+4], %r3; st.global.u32 [%a1+8], %r4; st.global.u32 [%a1+12], %r5;\n\
+         skip: add.u64 %out, %out, 512; mov.u32 %r1, 0;",
+    ),
+    legal(
+        "a structure of a byte and a word is copied byte by byte",
+        1,
+        1,
+        ".local .align 4 .b8 l[8]; .local .align 4 .b8 m[8]; .reg .b16 %h; mov.u16 %h, 7; st.local.u8 [l], %h; st.local.u32 [l+4], %t;\n\
+         mov.u32 %r2, 0; mov.u32 %r3, l; mov.u32 %r4, m;\n\
+         copy: add.u32 %r5, %r3, %r2; ld.local.u8 %h, [%r5]; add.u32 %r5, %r4, %r2; st.local.u8 [%r5], %h;\n\
+         cvt.u64.u32 %a1, %r2; add.u64 %a1, %a1, %out; st.global.u8 [%a1+64], %h;\n\
+         add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 8; @%p1 bra copy;\n\
+         ld.local.u32 %r1, [m+4];",
+    ),
+    legal(
+        "a register is made zero with itself",
+        32,
+        1,
+        "xor.b32 %r2, %r2, %r2; sub.u32 %r3, %r3, %r3; and.b32 %r4, %r4, 0; lop3.b32 %r5, %r5, %r5, %r5, 0x00;\n\
+         add.u32 %r1, %r2, %r3; add.u32 %r1, %r1, %r4; add.u32 %r1, %r1, %r5; setp.eq.u32 %p1, %r1, 0; @%p1 mov.u32 %r1, 1;",
+    ),
+    legal(
+        "a guarded load is selected by its guard",
+        32,
+        1,
+        "setp.lt.u32 %p1, %t, 16; mad.wide.u32 %a1, %t, 4, %out; @%p1 ld.global.u32 %r2, [%a1+256];\n\
+         selp.u32 %r1, %r2, 0, %p1;",
+    ),
+    legal(
+        "a predicate that nobody set is masked by one that was",
+        32,
+        1,
+        "setp.lt.u32 %p1, %t, 16; @%p1 setp.eq.u32 %p2, %t, 3; and.pred %p3, %p1, %p2; mov.u32 %r1, 0; @%p3 mov.u32 %r1, 1;",
+    ),
+    legal(
+        "half a warp adds its values with shuffles of a half mask",
+        32,
+        1,
+        "mov.u32 %r1, 0; setp.lt.u32 %p1, %t, 16; @!%p1 bra done; add.u32 %r2, %t, 1;\n\
+         shfl.sync.down.b32 %r3, %r2, 8, 31, 0xffff; add.u32 %r2, %r2, %r3;\n\
+         shfl.sync.down.b32 %r3, %r2, 4, 31, 0xffff; add.u32 %r2, %r2, %r3;\n\
+         shfl.sync.down.b32 %r3, %r2, 2, 31, 0xffff; add.u32 %r2, %r2, %r3;\n\
+         shfl.sync.down.b32 %r3, %r2, 1, 31, 0xffff; add.u32 %r2, %r2, %r3;\n\
+         setp.eq.u32 %p2, %t, 0; @%p2 mov.u32 %r1, %r2;\ndone:",
+    ),
+    legal(
+        "lanes that have left are not missed by a mask without them",
+        32,
+        1,
+        "mov.u32 %r1, 0; setp.ge.u32 %p1, %t, 24; @%p1 ret; vote.sync.ballot.b32 %r2, %p1, 0xffffff; shfl.sync.bfly.b32 %r3, %t, 1, 31, 0xffffff;\n\
+         add.u32 %r1, %r2, %r3;",
+    ),
+    legal(
+        "copies of two stages are waited for one group behind",
+        32,
+        1,
+        ".shared .align 16 .b8 s[256]; mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, %r2; mad.wide.u32 %a1, %t, 4, %out;\n\
+         cp.async.ca.shared.global [%r3], [%a1+256], 4; cp.async.commit_group;\n\
+         cp.async.ca.shared.global [%r3+128], [%a1+512], 4; cp.async.commit_group;\n\
+         cp.async.wait_group 1; ld.shared.u32 %r4, [%r3]; cp.async.wait_group 0; bar.sync 0;\n\
+         xor.b32 %r5, %t, 5; mad.lo.u32 %r5, %r5, 4, %r2; ld.shared.u32 %r1, [%r5+128]; add.u32 %r1, %r1, %r4;",
+    ),
+    legal(
+        "copies arrive at an mbarrier",
+        32,
+        1,
+        ".shared .align 16 .b8 s[128]; .shared .align 8 .b64 m; setp.eq.u32 %p1, %t, 0; @%p1 mbarrier.init.shared.b64 [m], 32; bar.sync 0;\n\
+         mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, %r2; mad.wide.u32 %a1, %t, 4, %out;\n\
+         cp.async.ca.shared.global [%r3], [%a1+256], 4; cp.async.mbarrier.arrive.noinc.shared.b64 [m];\n\
+         wait: mbarrier.try_wait.parity.shared.b64 %p2, [m], 0; @!%p2 bra wait;\n\
+         xor.b32 %r5, %t, 1; mad.lo.u32 %r5, %r5, 4, %r2; ld.shared.u32 %r1, [%r5];",
+    ),
+    legal(
+        "an mbarrier hands words from thread to thread",
+        64,
+        1,
+        ".shared .align 16 .b8 s[256]; .shared .align 8 .b64 m; setp.eq.u32 %p1, %t, 0; @%p1 mbarrier.init.shared.b64 [m], 64; bar.sync 0;\n\
+         mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, %r2; st.shared.u32 [%r3], %t; mbarrier.arrive.shared.b64 %a2, [m];\n\
+         wait: mbarrier.try_wait.shared.b64 %p2, [m], %a2; @!%p2 bra wait;\n\
+         xor.b32 %r5, %t, 33; mad.lo.u32 %r5, %r5, 4, %r2; ld.shared.u32 %r1, [%r5];",
+    ),
+    legal(
+        "one warp produces for another by bar.arrive and bar.sync",
+        64,
+        1,
+        ".shared .align 16 .b8 s[128]; mov.u32 %r2, s; and.b32 %r4, %t, 31; mad.lo.u32 %r3, %r4, 4, %r2; setp.lt.u32 %p1, %t, 32;\n\
+         mov.u32 %r1, 0; @!%p1 bra consumer; st.shared.u32 [%r3], %t; bar.arrive 1, 64; bra done;\n\
+         consumer: bar.sync 1, 64; ld.shared.u32 %r1, [%r3];\ndone:",
+    ),
+    legal(
+        "a ring of one slot goes back and forth by two named barriers",
+        64,
+        1,
+        ".shared .align 16 .b8 s[128]; mov.u32 %r2, s; and.b32 %r4, %t, 31; mad.lo.u32 %r3, %r4, 4, %r2; setp.lt.u32 %p1, %t, 32;\n\
+         mov.u32 %r1, 0; mov.u32 %r6, 0; @!%p1 bra consumer;\n\
+         produce: bar.sync 2, 64; st.shared.u32 [%r3], %r6; bar.arrive 1, 64; add.u32 %r6, %r6, 1; setp.lt.u32 %p2, %r6, 4; @%p2 bra produce; bra done;\n\
+         consumer: bar.arrive 2, 64;\n\
+         consume: bar.sync 1, 64; ld.shared.u32 %r7, [%r3]; add.u32 %r1, %r1, %r7; add.u32 %r6, %r6, 1; setp.lt.u32 %p2, %r6, 4; @!%p2 bra done; bar.arrive 2, 64; bra consume;\ndone:",
+    ),
+    legal(
+        "two halves of a block have named barriers of their own",
+        128,
+        1,
+        ".shared .align 16 .b8 s[512]; mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, %r2; st.shared.u32 [%r3], %t; shr.u32 %r4, %t, 6; add.u32 %r4, %r4, 1;\n\
+         bar.sync %r4, 64; xor.b32 %r5, %t, 63; mad.lo.u32 %r5, %r5, 4, %r2; ld.shared.u32 %r1, [%r5];",
+    ),
+    legal(
+        "barrier.sync is reached in two arms",
+        64,
+        1,
+        ".shared .align 16 .b8 s[256]; mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, %r2; st.shared.u32 [%r3], %t;\n\
+         and.b32 %r4, %t, 1; setp.eq.u32 %p1, %r4, 0; @%p1 bra even; barrier.sync 0; bra met; even: barrier.sync 0;\n\
+         met: xor.b32 %r5, %t, 1; mad.lo.u32 %r5, %r5, 4, %r2; ld.shared.u32 %r1, [%r5];",
+    ),
+    legal(
+        "blocks of a cluster read each other's memory",
+        32,
+        2,
+        ".shared .align 16 .b8 s[128]; mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, %r2; st.shared.u32 [%r3], %t;\n\
+         barrier.cluster.arrive.release; barrier.cluster.wait.acquire; mov.u32 %r4, %cluster_ctarank; xor.b32 %r4, %r4, 1;\n\
+         mapa.shared::cluster.u32 %r5, %r3, %r4; ld.shared::cluster.u32 %r1, [%r5]; barrier.cluster.arrive; barrier.cluster.wait;",
+    ),
+    legal(
+        "st.async fills the memory of a peer",
+        32,
+        2,
+        ".shared .align 16 .b8 s[128]; .shared .align 8 .b64 m; mov.u32 %r2, s; mov.u32 %r6, m; mad.lo.u32 %r3, %t, 4, %r2; setp.eq.u32 %p1, %t, 0;\n\
+         @%p1 mbarrier.init.shared.b64 [m], 1; @%p1 mbarrier.arrive.expect_tx.shared.b64 %a2, [m], 128; fence.mbarrier_init.release.cluster;\n\
+         barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r4, %cluster_ctarank; xor.b32 %r5, %r4, 1; mapa.shared::cluster.u32 %r7, %r6, %r5;\n\
+         mapa.shared::cluster.u32 %r8, %r3, %r5; add.u32 %r9, %t, %r4; st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r8], %r9, [%r7];\n\
+         wait: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [m], 0; @!%p2 bra wait;\n\
+         ld.shared.u32 %r1, [%r3]; barrier.cluster.arrive; barrier.cluster.wait;",
+    ),
+    legal(
+        "a local array is read only where it was written",
+        32,
+        1,
+        ".local .align 4 .b8 l[64]; mov.u32 %r2, l; and.b32 %r3, %t, 7; mov.u32 %r4, 0;\n\
+         fill: mad.lo.u32 %r5, %r4, 4, %r2; st.local.u32 [%r5], %r4; add.u32 %r4, %r4, 1; setp.le.u32 %p1, %r4, %r3; @%p1 bra fill;\n\
+         mad.lo.u32 %r5, %r3, 4, %r2; ld.local.u32 %r1, [%r5];",
+    ),
+    legal(
+        "a vector is loaded whole and used in part",
+        32,
+        1,
+        ".local .align 16 .b8 l[16]; st.local.v2.u32 [l], {%t, %t}; ld.local.v4.u32 {%r2, %r3, %r4, %r5}, [l];\n\
+         ld.local.v4.u32 {%r6, _, _, %r7}, [l]; add.u32 %r1, %r2, %r3; add.u32 %r1, %r1, %r6;",
+    ),
+    legal(
+        "half a vector is stored and the other was never set",
+        32,
+        1,
+        "mad.wide.u32 %a1, %t, 8, %out; mov.b64 %a2, {%t, %r9}; and.b64 %a3, %a2, 0xffffffff; cvt.u32.u64 %r1, %a3;\n\
+         mov.b64 {%r2, %r3}, %a2; add.u32 %r1, %r1, %r2; st.global.v2.u32 [%a1+512], {%t, %r3}; bar.sync 0;",
+    ),
+    legal(
+        "bits of a word are set one field after the other",
+        32,
+        1,
+        ".local .align 4 .b8 l[4]; ld.local.u32 %r2, [l]; and.b32 %r2, %r2, 0xffff0000; and.b32 %r3, %t, 0xffff; or.b32 %r2, %r2, %r3; st.local.u32 [l], %r2;\n\
+         ld.local.u32 %r4, [l]; bfi.b32 %r4, %t, %r4, 16, 8; bfe.u32 %r5, %r4, 0, 24; setp.gt.u32 %p1, %r5, 100; mov.u32 %r1, %r5; @%p1 mov.u32 %r1, 5;",
+    ),
+    legal(
+        "blocks count with atomics that no barrier orders",
+        64,
+        3,
+        "atom.global.add.u32 %r2, [%out+1000], 1; red.global.max.u32 [%out+1004], %t; atom.global.cas.b32 %r3, [%out+1008], 0, 1; mov.u32 %r1, 0; setp.ne.u32 %p1, %r2, 0;\n\
+         mov.u32 %r4, %ctaid.x; mad.wide.u32 %a3, %r4, 256, %out; mov.u64 %out, %a3;",
+    ),
+    legal(
+        "a shared counter is initialised by an exchange",
+        64,
+        1,
+        ".shared .u32 c; setp.eq.u32 %p1, %t, 0; @%p1 atom.shared.exch.b32 %r2, [c], 0; bar.sync 0; atom.shared.add.u32 %r3, [c], 1;\n\
+         mov.u32 %r1, 0; setp.lt.u32 %p2, %r3, 64; @%p2 mov.u32 %r1, 1;",
+    ),
+    legal(
+        "a volatile flag behind a fence hands a word to another block",
+        32,
+        2,
+        "mov.u32 %r1, 0; setp.ne.u32 %p1, %t, 0; @%p1 ret; mov.u32 %r2, %ctaid.x; setp.ne.u32 %p2, %r2, 0; @%p2 bra reader;\n\
+         st.global.u32 [%out+512], 42; membar.gl; st.volatile.global.u32 [%out+516], 1; ret;\n\
+         reader: ld.volatile.global.u32 %r3, [%out+516]; setp.eq.u32 %p3, %r3, 0; @%p3 bra reader; membar.gl; ld.global.u32 %r1, [%out+512];",
+    ),
+    legal(
+        "packed halves are added although one half was never set",
+        32,
+        1,
+        ".reg .b16 %h<4>; cvt.rn.f16.u32 %h0, %t; mov.b32 %r2, {%h0, %h1}; add.f16x2 %r3, %r2, %r2; mov.b32 {%h2, %h3}, %r3; cvt.u32.u16 %r1, %h2;",
+    ),
+    legal(
+        "lanes with a guard take part in a warp barrier of their mask",
+        32,
+        1,
+        ".shared .align 16 .b8 s[128]; mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, %r2; setp.lt.u32 %p1, %t, 8; mov.u32 %r1, 0; @!%p1 bra done;\n\
+         st.shared.u32 [%r3], %t; bar.warp.sync 0xff; xor.b32 %r5, %t, 7; mad.lo.u32 %r5, %r5, 4, %r2; ld.shared.u32 %r1, [%r5];\ndone:",
+    ),
+];
+
+/// The module of a kernel: blocks are a cluster where their memory is accessed.
+fn module(own: &Legal) -> String {
+    let store = "mad.wide.u32 %a1, %t, 4, %out; st.global.u32 [%a1], %r1;";
+    let rank = "mov.u32 %r15, %ctaid.x; mad.wide.u32 %a7, %r15, 128, %out; mov.u64 %out, %a7;";
+    let is_cluster = own.body.contains("cluster");
+    let rank = if own.blocks > 1 && own.threads == 32 {
+        rank
+    } else {
+        ""
+    };
+    let text = kernel(&format!("{}\n{rank}\n{store}", own.body));
+    match is_cluster {
+        true => text.replace("k_n)\n{", "k_n) .reqnctapercluster 2, 1, 1\n{"),
+        false => text,
+    }
+}
+
+#[test]
+fn legal_kernels_are_not_reported() {
+    let options = Options {
+        check_uninitialized: true,
+        check_races: true,
+        step_limit: 10_000_000,
+        ..Options::default()
+    };
+    let mut wrong = String::new();
+    for own in KERNELS {
+        let (result, _) = run_module(&module(own), own.threads, own.blocks, &options);
+        match result {
+            Err(trap) => wrong += &format!("{}: {trap}\n", own.name),
+            Ok(report) => {
+                for found in report.findings {
+                    wrong += &format!("{}: line {}, {}\n", own.name, found.ptx_line, found.message);
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// The uninitialised reads of a body.
+fn reads(body: &str) -> usize {
+    let found = findings(body, 32, 1);
+    found
+        .iter()
+        .filter(|own| {
+            own.kind == FindingKind::UninitializedRead && own.severity == Severity::Warning
+        })
+        .count()
+}
+
+#[test]
+fn what_is_undefined_is_reported_where_it_decides() {
+    let guarded = "setp.lt.u32 %p1, %t, 16; @%p1 mov.u32 %r2, 5;";
+    let address = "mad.wide.u32 %a2, %r2, 4, %out; ld.global.u32 %r3, [%a2];";
+    for decides in [
+        "st.global.u32 [%out], %r2;",
+        "add.u32 %r3, %r2, 1; st.global.u32 [%out], %r3;",
+        "setp.eq.u32 %p2, %r2, 5; @%p2 mov.u32 %r4, 1;",
+        "setp.eq.u32 %p2, %r2, 5; @%p2 bra on; mov.u32 %r4, 1; on:",
+        "selp.u32 %r3, 0, %r2, %p1; st.global.u32 [%out], %r3;",
+        "atom.global.add.u32 %r3, [%out], %r2;",
+        "shfl.sync.idx.b32 %r3, %r2, 20, 31, -1; st.global.u32 [%out], %r3;",
+    ] {
+        assert_eq!(reads(&format!("{guarded}\n{decides}")), 1, "{decides}");
+    }
+    let defined = "setp.lt.u32 %p1, %t, 16; mov.u32 %r2, 1; @%p1 mov.u32 %r2, 5;";
+    assert_eq!(reads(&format!("{defined}\n{address}")), 0);
+    assert_eq!(reads(address), 1);
+    // Through memory, and through a call.
+    let memory =
+        ".local .u32 l; st.local.u32 [l], %r2; ld.local.u32 %r3, [l]; st.global.u32 [%out], %r3;";
+    assert_eq!(reads(&format!("{guarded}\n{memory}")), 1);
+    assert_eq!(reads(&format!("{defined}\n{memory}")), 0);
+    let padding = ".local .align 8 .b8 l[16]; st.local.u64 [l], %out; st.local.u32 [l+12], %t;\n\
+                   ld.local.u32 %r3, [l+8]; st.global.u32 [%out], %r3;";
+    assert_eq!(reads(padding), 1);
+}
+
+#[test]
+fn accesses_beside_local_variables_trap() {
+    let options = Options {
+        check_uninitialized: true,
+        ..Options::default()
+    };
+    for (body, says) in [
+        (
+            "st.local.u32 [l+16], %t;",
+            "0 bytes past the end of `l`, which has 16",
+        ),
+        (
+            "mov.u32 %r2, l; st.local.u32 [%r2+24], %t;",
+            "8 bytes past the end of `l`, which has 16",
+        ),
+        (
+            "mov.u64 %a1, l; cvta.local.u64 %a1, %a1; ld.u32 %r2, [%a1+-4];",
+            "beside the local variables",
+        ),
+        (
+            "ld.local.u32 %r2, [m+16];",
+            "0 bytes past the end of `m`, which has 16",
+        ),
+    ] {
+        let text = kernel(&format!(
+            ".local .align 4 .b8 l[16]; .local .align 4 .b8 m[16]; st.local.u32 [m], 5;\n{body}"
+        ));
+        let trap = run_module(&text, 1, 1, &options).0.expect_err("traps");
+        assert_eq!(trap.kind, TrapKind::OutOfBounds, "{trap}");
+        assert!(trap.message.contains(says), "{trap}");
+    }
+}
