@@ -77,7 +77,7 @@ impl Sources {
         }
     }
 
-    /// The undefined bits of what a shuffle gives: a lane that takes no part has none to give.
+    /// The undefined bits of the results of a shuffle. All bits from a lane that takes no part are undefined.
     fn shuffled_undefined(&self, mode: ShuffleMode, here: Origin) -> (Lanes, Origin) {
         let mut origin = self.origin;
         let mut result = [0; 32];
@@ -231,7 +231,7 @@ impl Executor<'_> {
         let Some(mode) = mnemonic.modifiers().shuffle else {
             return;
         };
-        // What is undefined is reported where it decides something.
+        // Undefined values are reported where they decide something.
         if self.launch.options.check_uninitialized {
             return;
         }

@@ -337,12 +337,12 @@ pub(crate) struct LocalMemory {
     shadow: Option<LocalShadow>,
 }
 
-/// What is checked of local memory.
+/// The state of local memory that checks need.
 #[derive(Clone, Debug, Default)]
 struct LocalShadow {
     /// Undefined bits of the words.
     undefined: Vec<u32>,
-    /// Lanes for which a byte is no part of a variable.
+    /// Lanes for which a byte is between variables.
     outside: Vec<u32>,
 }
 
@@ -404,7 +404,7 @@ impl LocalMemory {
         }
     }
 
-    /// Makes bytes no part of any variable.
+    /// Puts bytes between variables.
     pub(crate) fn exclude(&mut self, offset: u64, end: u64, lanes: u32) {
         if let Some(shadow) = &mut self.shadow {
             for outside in &mut shadow.outside[offset as usize..end as usize] {
@@ -413,7 +413,7 @@ impl LocalMemory {
         }
     }
 
-    /// Whether some of these bytes are no part of a variable.
+    /// Some of these bytes are between variables.
     pub(crate) fn is_outside(&self, lane: u32, offset: u64, size: u32) -> bool {
         self.shadow.as_ref().is_some_and(|shadow| {
             shadow.outside[offset as usize..][..size as usize]

@@ -182,7 +182,7 @@ fn uninitialized_reads_are_found() {
     assert!(found[0].message.contains("%r1"), "{}", found[0].message);
     assert!(findings(&format!("mov.u32 %r1, 5;\n{STORE}"), 32, 1).is_empty());
     let shared = ".shared .u32 s[64]; mov.u32 %r2, s; mad.lo.u32 %r2, %t, 4, %r2; st.shared.u32 [%r2], %t; ld.shared.u32 %r1, [s+128];";
-    // A read that nothing depends on is no mistake.
+    // Nothing depends on this read.
     assert!(findings(shared, 32, 1).is_empty());
     let found = findings(&format!("{shared}\n{STORE}"), 32, 1);
     let says = "shared memory at offset 0x80 is read before it is written; it reaches global memory at PTX line 11";
@@ -204,7 +204,7 @@ fn uninitialized_reads_of_local_memory_are_found() {
     assert_eq!(found[0].thread, [0, 0, 0]);
     let says = "local memory at offset 0x14 is read before it is written; it reaches global memory at PTX line 13";
     assert_eq!(found[0].message, says);
-    // Half of what is read was written: the other half may be padding, but it must not decide anything.
+    // Half of the word was written. The other half may be padding, but it must not decide anything.
     let half = ".local .u32 l; mov.u32 %r2, 1; st.local.u16 [l], %r2; ld.local.u32 %r1, [l];";
     let after = |decide: &str| findings(&format!("{half}\n{decide}\n{STORE}"), 32, 1).len();
     assert_eq!(after(""), 0);

@@ -1,4 +1,4 @@
-//! Kernels that the rules of the PTX manual allow, none of which may be reported, and what is wrong in a small change of each kind.
+//! Kernels that the rules of the PTX manual allow, none of which may be reported, and mistakes that must be.
 
 mod common;
 

@@ -121,7 +121,7 @@ fn shuffles_from_lanes_outside_the_mask() {
     );
     let inside = body.replace("%t, 20,", "%t, 12,");
     assert!(warnings(&inside, 32, 1, FindingKind::ShuffleSource).is_empty());
-    // A value that nobody looks at is no mistake: sums over parts of a warp have some.
+    // Sums over parts of a warp read such values and discard them.
     let unused = body.replace("setp.eq.u32 %p2, %r1, 3;", "setp.eq.u32 %p2, %t, 3;");
     assert!(findings(&unused, 32, 1).is_empty());
     // A lane that has exited has nothing to give.

@@ -34,7 +34,7 @@ const TILE: usize = 1 << 14;
 /// Bytes between the tiles of threads in shared memory.
 const SHARED_TILE: usize = 6 << 10;
 
-/// What a loop adds to an address.
+/// The distance of an access from one iteration to the next.
 #[derive(Clone, Copy)]
 enum Step {
     Number(i64),
@@ -222,7 +222,7 @@ pub fn generate(seed: u64) -> NestKernel {
     let trips = [choices.of(&[8, 16, 16]), choices.of(&[8, 8, 16])];
     let rows = choices.of(&[0, 1, 2, 3, 8]);
     let columns = choices.of(&[0, 1, 2, -1, 8, -8]);
-    // Of these steps it is known that they are not zero.
+    // These steps are provably not zero.
     let positive = match choices.below(3) {
         0 => "    rem.u32 %r2, %r2, 1000;\n    add.u32 %r2, %r2, 1;\n",
         _ => "",

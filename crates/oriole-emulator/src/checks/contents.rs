@@ -1,7 +1,7 @@
-//! What is undefined in memory: loads and stores carry it, and stores to global memory give it to whoever reads the results.
+//! Undefined bits of memory: loads and stores carry them, and stores to global memory make them results.
 //!
-//! Structures are copied with their padding, so a store to global memory may have undefined parts. They are no mistake if they may be padding: bits
-//! that were only moved, and are part of a vector or a register of which the rest is defined, or lie beside defined bytes in memory.
+//! Structures are copied with their padding, so a store to global memory may have undefined parts. Bits count as padding if
+//! they were only moved and lie beside defined ones, in a register, a vector or memory. Other undefined bits are reported.
 
 use crate::access::Spot;
 use crate::execute::Executor;
@@ -56,7 +56,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Whether undefined bytes lie beside defined ones as the padding of a structure does.
+    /// Undefined bytes beside defined ones, as the padding of a structure is.
     fn is_padding(&self, state: &Execution<'_>, lane: usize, spot: Spot, size: u32) -> bool {
         let (Spot::Shared(_, offset) | Spot::Local(offset)) = spot else {
             return false;
@@ -177,7 +177,7 @@ impl Executor<'_> {
         }
     }
 
-    /// What an atomic finds undefined in shared memory is undefined in its result; a comparison with it decides.
+    /// Carries undefined bits of shared memory to the result of an atomic. A comparison with them decides something.
     pub(super) fn check_updated(
         &self,
         state: &mut Execution<'_>,

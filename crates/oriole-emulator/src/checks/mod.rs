@@ -1,8 +1,8 @@
 //! What a launch can be checked for: reads of what was never written, data races, and misuse of barriers and shuffles.
 //!
 //! **Uninitialised reads.** Every bit of registers, local memory, `.param` variables and shared memory is defined or not. Instructions carry
-//! that on (`transfer`, `contents`). What is undefined is reported where it reaches an address, a branch, a guard, a result in global memory, or an
-//! instruction whose results are not followed (`registers`): reads that are discarded are no mistake. The report stands at the first read.
+//! that on (`transfer`, `contents`). A finding needs undefined bits in an address, a branch, a guard, a result in global memory, or an operand of an
+//! instruction whose results are not followed (`registers`). Reads may be discarded. The finding has the line of the first read.
 //! A call forgets the callee's frame. Global memory is always initialised: buffers by the launch, variables with their value or zero.
 //!
 //! **Races.** Two accesses to a byte by different threads, one of them a write and not both strong in each other's scope, are a

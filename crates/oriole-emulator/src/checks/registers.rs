@@ -1,4 +1,4 @@
-//! What is undefined in registers, and where it decides something.
+//! Undefined bits of registers, and the places where they decide something.
 
 use oriole_isa::{Bits, Opcode, approximate, evaluate_unpack};
 

@@ -35,7 +35,7 @@ fn upward(undefined: &[&Lanes]) -> Lanes {
     })
 }
 
-/// All bits where any operand but the first has one; else what an operation makes of those of the first.
+/// All bits where a control operand has an undefined one, else the bits that were moved.
 fn controlled(controls: &[&Lanes], moved: Lanes) -> Lanes {
     let whole = all(controls);
     std::array::from_fn(|lane| whole[lane] | moved[lane])
@@ -211,7 +211,7 @@ pub(super) fn compare(comparator: Comparator, a: Operand<'_>, b: Operand<'_>) ->
     undefined & (low ^ high)
 }
 
-/// How the undefined bits of an instruction without a loop of its own are moved by it.
+/// The way in which an instruction without a loop of its own moves undefined bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moves {
     /// As its operands: so many are moved, the others say where to.

@@ -133,7 +133,7 @@ pub(crate) struct UndefinedRegisters {
 }
 
 impl Warp {
-    /// The undefined bits of a register of a frame; nothing of what is no register.
+    /// The undefined bits of a register of a frame; nothing for constants and absent operands.
     pub(crate) fn undefined(&self, fragment: &Fragment, slot: u32) -> Option<&Undefined> {
         match slot == NONE || slot == FRAME || slot & CONSTANT != 0 {
             true => None,
