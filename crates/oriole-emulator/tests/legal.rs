@@ -229,13 +229,115 @@ const KERNELS: &[Legal] = &[
         ".shared .align 16 .b8 s[128]; mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, %r2; setp.lt.u32 %p1, %t, 8; mov.u32 %r1, 0; @!%p1 bra done;\n\
          st.shared.u32 [%r3], %t; bar.warp.sync 0xff; xor.b32 %r5, %t, 7; mad.lo.u32 %r5, %r5, 4, %r2; ld.shared.u32 %r1, [%r5];\ndone:",
     ),
+    legal(
+        "an mma has rows that nobody uses",
+        32,
+        1,
+        "mov.u32 %r2, 0x3c003c00; mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;\n\
+         mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%f4, %f5, %f6, %f7}, {%r2, %r3}, {%r2}, {%f0, %f1, %f2, %f3}; cvt.rzi.u32.f32 %r1, %f4;",
+    ),
+    legal(
+        "a tile is loaded by ldmatrix and half of it was written",
+        32,
+        1,
+        ".shared .align 16 .b8 s[256]; mov.u32 %r2, s; setp.lt.u32 %p1, %t, 8; mad.lo.u32 %r3, %t, 16, %r2;\n\
+         @%p1 st.shared.v4.u32 [%r3], {%t, %t, %t, %t}; bar.sync 0; and.b32 %r4, %t, 15; mad.lo.u32 %r3, %r4, 16, %r2;\n\
+         ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r5, %r6}, [%r3]; mov.u32 %r1, %r5;",
+    ),
+    legal(
+        "dynamic stack space is used after a block of it was given back",
+        32,
+        1,
+        "stacksave.u64 %a3; mov.u64 %a1, 64; alloca.u64 %a1, %a1, 16; st.local.u32 [%a1], %t; ld.local.u32 %r2, [%a1]; stackrestore.u64 %a3;\n\
+         mov.u64 %a1, 32; alloca.u64 %a1, %a1, 16; st.local.u32 [%a1+4], %r2; ld.local.u32 %r1, [%a1+4];",
+    ),
+    legal(
+        "shared memory is read beyond what was written and selected",
+        32,
+        1,
+        ".shared .align 16 .b8 s[256]; mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, %r2; st.shared.u32 [%r3], %t; bar.sync 0;\n\
+         ld.shared.u32 %r4, [%r3+4]; setp.lt.u32 %p1, %t, 31; selp.b32 %r1, %r4, 0, %p1;",
+    ),
+    legal(
+        "a value of one arm is used in the same arm of a later branch",
+        32,
+        1,
+        "setp.lt.u32 %p1, %t, 16; @!%p1 bra one; add.u32 %r2, %t, 1;\none: mov.u32 %r1, 0; @!%p1 bra two; mov.u32 %r1, %r2;\ntwo:",
+    ),
+    legal(
+        "a loop begins with a value that its first iteration discards",
+        32,
+        1,
+        "mov.u32 %r3, 0; loop: setp.eq.u32 %p1, %r3, 0; selp.u32 %r4, 0, %r2, %p1; add.u32 %r2, %r4, %t; add.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, 3; @%p2 bra loop; mov.u32 %r1, %r2;",
+    ),
+    legal(
+        "a reduction of a barrier counts lanes",
+        64,
+        1,
+        "setp.lt.u32 %p1, %t, 40; bar.red.popc.u32 %r1, 0, %p1; bar.red.and.pred %p2, 1, %p1; @%p2 mov.u32 %r1, 0;",
+    ),
+    legal(
+        "bytes are put together by prmt and unset ones are left",
+        32,
+        1,
+        "and.b32 %r3, %t, 0xff; prmt.b32 %r4, %r2, %r3, 0x7654; prmt.b32 %r5, %r2, %r3, 0x3214; bfe.u32 %r5, %r5, 0, 8; shl.b32 %r6, %r2, 16; or.b32 %r6, %r6, %r3; cvt.u32.u16 %r6, %r6;\n\
+         add.u32 %r1, %r4, %r5; add.u32 %r1, %r1, %r6; setp.gt.u32 %p1, %r1, 600; @%p1 mov.u32 %r1, 0;",
+    ),
+    legal(
+        "an mbarrier has several phases",
+        32,
+        1,
+        ".shared .align 16 .b8 s[128]; .shared .align 8 .b64 m; setp.eq.u32 %p1, %t, 0; @%p1 mbarrier.init.shared.b64 [m], 32; bar.sync 0;\n\
+         mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, %r2; xor.b32 %r4, %t, 3; mad.lo.u32 %r4, %r4, 4, %r2; mov.u32 %r5, 0; mov.u32 %r1, 0;\n\
+         loop: st.shared.u32 [%r3], %r5; mbarrier.arrive.shared.b64 _, [m]; and.b32 %r6, %r5, 1;\n\
+         wait: mbarrier.test_wait.parity.shared.b64 %p2, [m], %r6; @!%p2 bra wait; ld.shared.u32 %r7, [%r4]; add.u32 %r1, %r1, %r7; bar.sync 0;\n\
+         add.u32 %r5, %r5, 1; setp.lt.u32 %p3, %r5, 3; @%p3 bra loop;",
+    ),
+    legal(
+        "a lock of a block guards a word",
+        32,
+        2,
+        "mov.u32 %r1, 0; setp.ne.u32 %p1, %t, 0; @%p1 ret; lock: atom.acquire.gpu.global.cas.b32 %r2, [%out+512], 0, 1; setp.ne.u32 %p2, %r2, 0; @%p2 bra lock;\n\
+         ld.global.u32 %r3, [%out+516]; add.u32 %r3, %r3, 1; st.global.u32 [%out+516], %r3; atom.release.gpu.global.exch.b32 %r4, [%out+512], 0;",
+    ),
+    legal(
+        "all blocks wait for each other by a counter",
+        32,
+        2,
+        "setp.ne.u32 %p1, %t, 0; mov.u32 %r5, %ctaid.x; mad.wide.u32 %a1, %r5, 128, %out; mad.wide.u32 %a1, %t, 4, %a1; st.global.u32 [%a1], %t; bar.sync 0; @%p1 bra met;\n\
+         fence.acq_rel.gpu; atom.relaxed.gpu.global.add.u32 %r2, [%out+1000], 1; wait: ld.relaxed.gpu.global.u32 %r3, [%out+1000]; setp.lt.u32 %p2, %r3, 2; @%p2 bra wait; fence.acq_rel.gpu;\n\
+         met: bar.sync 0; xor.b32 %r5, %r5, 1; mad.wide.u32 %a1, %r5, 128, %out; mad.wide.u32 %a1, %t, 4, %a1; ld.global.u32 %r6, [%a1]; mov.u32 %r1, %r6; bar.sync 0; add.u64 %out, %out, 256;",
+    ),
+    legal(
+        "a block uses another's atomics in shared memory of the cluster",
+        32,
+        2,
+        ".shared .u32 c; setp.eq.u32 %p1, %t, 0; @%p1 st.shared.u32 [c], 0; barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r2, c; mov.u32 %r3, 0;\n\
+         mapa.shared::cluster.u32 %r4, %r2, %r3; red.shared::cluster.add.u32 [%r4], 1; barrier.cluster.arrive; barrier.cluster.wait; ld.shared::cluster.u32 %r1, [%r4]; barrier.cluster.arrive; barrier.cluster.wait;",
+    ),
+    legal(
+        "a bulk copy fills shared memory",
+        32,
+        1,
+        ".shared .align 128 .b8 s[128]; .shared .align 8 .b64 m; setp.ne.u32 %p1, %t, 0; mov.u32 %r2, s; mov.u32 %r3, m; @%p1 bra go;\n\
+         mbarrier.init.shared.b64 [m], 1; fence.proxy.async; mbarrier.arrive.expect_tx.shared.b64 _, [m], 128; add.u64 %a1, %out, 256;\n\
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%a1], 128, [%r3];\n\
+         go: bar.sync 0; wait: mbarrier.try_wait.parity.shared.b64 %p2, [m], 0; @!%p2 bra wait; mad.lo.u32 %r4, %t, 4, %r2; ld.shared.u32 %r1, [%r4];",
+    ),
+    legal(
+        "a copy fills the rest of its target with zeros",
+        32,
+        1,
+        ".shared .align 16 .b8 s[512]; mov.u32 %r2, s; mad.lo.u32 %r3, %t, 16, %r2; mov.u32 %r4, 4; cp.async.cg.shared.global [%r3], [%out], 16, %r4; cp.async.wait_all;\n\
+         ld.shared.v4.u32 {%r5, %r6, %r7, %r8}, [%r3]; add.u32 %r1, %r6, %r8; setp.ne.u32 %p1, %r1, 0; @%p1 mov.u32 %r1, 5; bar.sync 0;",
+    ),
 ];
 
 /// The module of a kernel: blocks are a cluster where their memory is accessed.
 fn module(own: &Legal) -> String {
     let store = "mad.wide.u32 %a1, %t, 4, %out; st.global.u32 [%a1], %r1;";
     let rank = "mov.u32 %r15, %ctaid.x; mad.wide.u32 %a7, %r15, 128, %out; mov.u64 %out, %a7;";
-    let is_cluster = own.body.contains("cluster");
+    let is_cluster = own.blocks > 1 && own.body.contains("cluster");
     let rank = if own.blocks > 1 && own.threads == 32 {
         rank
     } else {
@@ -305,6 +407,15 @@ fn what_is_undefined_is_reported_where_it_decides() {
         ".local .u32 l; st.local.u32 [l], %r2; ld.local.u32 %r3, [l]; st.global.u32 [%out], %r3;";
     assert_eq!(reads(&format!("{guarded}\n{memory}")), 1);
     assert_eq!(reads(&format!("{defined}\n{memory}")), 0);
+    // Through a product of matrices: row 8 of 16 is undefined, and lane 0 has parts of the rows 0 and 8.
+    let product = |result: &str| {
+        let one = "mov.u32 %r4, 0x3c003c00; mov.f32 %f0, 0f00000000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;";
+        reads(&format!(
+            "{one}\nmma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {{%f0, %f1, %f2, %f3}}, {{%r4, %r3}}, {{%r4}}, {{%f0, %f1, %f2, %f3}};\n\
+             st.global.f32 [%out], {result};"
+        ))
+    };
+    assert_eq!((product("%f1"), product("%f2")), (0, 1));
     let padding = ".local .align 8 .b8 l[16]; st.local.u64 [l], %out; st.local.u32 [l+12], %t;\n\
                    ld.local.u32 %r3, [l+8]; st.global.u32 [%out], %r3;";
     assert_eq!(reads(padding), 1);

@@ -47,6 +47,11 @@ fn barriers_in_divergent_code() {
         )
         .is_empty()
     );
+    // Lanes that never come, and lanes that only come later.
+    assert!(!found("setp.lt.u32 %p1, %t, 16; @%p1 bar.sync 0;", 32).is_empty());
+    let later = "setp.eq.u32 %p1, %t, 0; @!%p1 bra met; st.relaxed.gpu.global.u32 [%out], 1;\n\
+                 l: ld.relaxed.gpu.global.u32 %r1, [%out]; setp.eq.u32 %p2, %r1, 0; @%p2 bra l;\nmet: bar.sync 0;";
+    assert!(found(later, 32).is_empty());
     // `barrier.sync` does not need the warp together, nor the block at one place.
     let apart = divergent.replace("bar.sync", "barrier.sync");
     assert!(findings(&apart, 64, 1).is_empty());

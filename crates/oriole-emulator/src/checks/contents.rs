@@ -9,7 +9,7 @@ use crate::execution::Execution;
 use crate::program::{Access, Atomic, Function};
 use crate::trap::{Fault, Outcome, TrapKind};
 
-use super::undefined::{Origin, What};
+use super::undefined::What;
 use super::{AccessKind, RecordedAccess};
 
 const OUTPUT: &str = "global memory";
@@ -20,7 +20,13 @@ fn all_bits(bytes: u32) -> u64 {
 
 impl Executor<'_> {
     /// The undefined bits of up to eight bytes of shared or local memory.
-    fn undefined_at(&self, state: &Execution<'_>, lane: usize, spot: Spot, size: u32) -> u64 {
+    pub(crate) fn undefined_at(
+        &self,
+        state: &Execution<'_>,
+        lane: usize,
+        spot: Spot,
+        size: u32,
+    ) -> u64 {
         match spot {
             Spot::Shared(owner, offset) => {
                 let checks = &state.group.blocks[owner].checks;
@@ -116,11 +122,10 @@ impl Executor<'_> {
     }
 
     fn load_undefined(&self, state: &mut Execution<'_>, access: &Access, lane: usize, spot: Spot) {
-        let what = match spot {
-            Spot::Shared(_, offset) => What::Shared(offset),
-            Spot::Local(offset) => What::Local(offset),
-            Spot::Global(..) | Spot::Parameter(_) => return,
-        };
+        let what = What::of(spot);
+        if what == What::Unread {
+            return;
+        }
         for (at, slot, size) in Self::parts(access) {
             let bits = self.undefined_at(state, lane, spot.plus(at), size);
             if bits == 0 {
@@ -218,27 +223,10 @@ impl Executor<'_> {
         }
     }
 
-    /// Reports a read of undefined memory by an instruction whose results are not followed, and defines what is written.
-    pub(super) fn check_written(&self, state: &mut Execution<'_>, access: &RecordedAccess) {
-        let RecordedAccess {
-            lane, spot, width, ..
-        } = *access;
-        let what = match spot {
-            Spot::Shared(_, offset) => What::Shared(offset),
-            Spot::Local(offset) => What::Local(offset),
-            Spot::Global(..) | Spot::Parameter(_) => return,
-        };
-        let mut is_undefined = false;
-        for byte in 0..u64::from(width) {
-            if access.writes {
-                self.set_undefined_at(state, lane, spot.plus(byte), 1, 0);
-            } else {
-                is_undefined |= self.undefined_at(state, lane, spot.plus(byte), 1) != 0;
-            }
-        }
-        if is_undefined {
-            let origin: Origin = state.here(what);
-            self.report_undefined(state, origin, 1 << lane, "a matrix");
+    /// Defines what a matrix instruction writes.
+    pub(super) fn define_written(&self, state: &mut Execution<'_>, access: &RecordedAccess) {
+        for byte in 0..u64::from(access.width) {
+            self.set_undefined_at(state, access.lane, access.spot.plus(byte), 1, 0);
         }
     }
 

@@ -313,7 +313,9 @@ impl Executor<'_> {
             strong: None,
             copies: false,
         };
-        self.check_written(state, &access);
+        if writes {
+            self.define_written(state, &access);
+        }
         self.check_race(state, &access, false);
         self.remember(state, &access);
     }

@@ -4,7 +4,9 @@ use oriole_isa::{Bits, Opcode, approximate, evaluate_unpack};
 
 use crate::execute::{Executor, combine, lanes_of, predicate, source};
 use crate::execution::Execution;
-use crate::program::{Destination, Function, General, Kind, Lanes, NONE, PredicateSource, Source};
+use crate::program::{
+    Destination, Function, General, Kind, Lanes, NONE, PredicateSource, Source, SpecialOperand,
+};
 use crate::report::FindingKind;
 use crate::uses::{Uses, uses};
 
@@ -26,7 +28,7 @@ impl Execution<'_> {
         undefined.map_or(0, |own| own.lanes) & self.active
     }
 
-    pub(super) fn undefined_bits(&self, slot: u32) -> &Lanes {
+    pub(crate) fn undefined_bits(&self, slot: u32) -> &Lanes {
         let undefined = self.warp.undefined(self.fragment, slot);
         undefined.map_or(&NOTHING, |own| &own.bits)
     }
@@ -83,11 +85,6 @@ impl Execution<'_> {
         Some(self.origin_at(origin, What::Predicate(slot)))
     }
 
-    fn first_origin(&self, slots: &[u32]) -> Origin {
-        let found = slots.iter().find_map(|&slot| self.origin_of(slot));
-        found.unwrap_or(self.here(What::Carry))
-    }
-
     pub(crate) fn here(&self, what: What) -> Origin {
         Origin {
             what,
@@ -117,6 +114,20 @@ impl Execution<'_> {
             let mask = function.register_masks[slot as usize];
             own.set(active, &bits.map(|bits| bits & mask), raw, origin);
         }
+    }
+
+    /// Sets the undefined bits of one lane of a register.
+    pub(crate) fn undefine_lane(&mut self, slot: u32, lane: usize, bits: u64, origin: Origin) {
+        if let Some(own) = self.warp.undefined_mut(self.fragment, slot) {
+            let mut all = NOTHING;
+            all[lane] = bits;
+            own.set(1 << lane, &all, 0, origin);
+        }
+    }
+
+    pub(crate) fn first_origin(&self, slots: &[u32]) -> Origin {
+        let found = slots.iter().find_map(|&slot| self.origin_of(slot));
+        found.unwrap_or(self.here(What::Carry))
     }
 
     fn define_predicate(&mut self, slot: u32, undefined: u32, origin: Origin) {
@@ -488,6 +499,29 @@ impl Executor<'_> {
                         state.define_predicate(slot, 0, origin);
                     }
                     return;
+                }
+                // Products carry what is undefined in their matrices.
+                if matches!(opcode, Opcode::Mma | Opcode::MmaSp) {
+                    let values = special.operands.iter().filter_map(|own| own.value());
+                    for slot in values.collect::<Vec<u32>>() {
+                        self.check_sink(state, slot, "a product of matrices");
+                    }
+                    return;
+                }
+                // The first product of a sum does not read what was there.
+                if opcode == Opcode::WgmmaMmaAsync {
+                    let adds = match special.operands.get(3) {
+                        Some(&SpecialOperand::Predicate(source)) => {
+                            predicate(state.warp, state.fragment, source) & state.active != 0
+                        }
+                        Some(&SpecialOperand::Value(slot)) => state.slot(slot)[0] != 0,
+                        _ => true,
+                    };
+                    if let Some(SpecialOperand::Vector(slots)) = special.operands.first()
+                        && !adds
+                    {
+                        sinks.retain(|slot| !slots.contains(slot));
+                    }
                 }
                 what = "an operand";
             }

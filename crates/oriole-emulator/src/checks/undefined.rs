@@ -1,5 +1,6 @@
 //! The bits of registers that nothing has defined, lane by lane.
 
+use crate::access::Spot;
 use crate::execute::lanes_of;
 use crate::program::{CONSTANT, FRAME, Lanes, NONE};
 use crate::warp::{Fragment, Warp};
@@ -28,6 +29,17 @@ pub(crate) enum What {
     Local(u64),
     /// A shuffle of one lane from another one that takes no part.
     Shuffle(u8, u8),
+}
+
+impl What {
+    /// Memory.
+    pub(crate) fn of(spot: Spot) -> What {
+        match spot {
+            Spot::Shared(_, offset) => What::Shared(offset),
+            Spot::Local(offset) => What::Local(offset),
+            Spot::Global(..) | Spot::Parameter(_) => What::Unread,
+        }
+    }
 }
 
 impl Origin {
