@@ -331,6 +331,80 @@ const KERNELS: &[Legal] = &[
         ".shared .align 16 .b8 s[512]; mov.u32 %r2, s; mad.lo.u32 %r3, %t, 16, %r2; mov.u32 %r4, 4; cp.async.cg.shared.global [%r3], [%out], 16, %r4; cp.async.wait_all;\n\
          ld.shared.v4.u32 {%r5, %r6, %r7, %r8}, [%r3]; add.u32 %r1, %r6, %r8; setp.ne.u32 %p1, %r1, 0; @%p1 mov.u32 %r1, 5; bar.sync 0;",
     ),
+    legal(
+        "a comparison of an unset value is masked by its guard",
+        32,
+        1,
+        "setp.lt.u32 %p1, %t, 16; @%p1 mov.u32 %r2, 3; setp.eq.and.u32 %p2, %r2, 3, %p1; setp.ne.or.u32 %p3, %r2, 3, !%p1; mov.u32 %r1, 0; @%p2 mov.u32 %r1, 1; @%p3 mov.u32 %r1, 2;",
+    ),
+    legal(
+        "a sum of a carry chain has unset parts that are multiplied by zero",
+        32,
+        1,
+        "mul.lo.u32 %r3, %r2, 0; mad.lo.u32 %r4, %r2, 0, %t; add.cc.u32 %r5, %r3, %r4; addc.u32 %r1, %r5, 0;",
+    ),
+    legal(
+        "a part of a warp that is not full uses a barrier with a count",
+        48,
+        1,
+        ".shared .align 16 .b8 s[256]; mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, %r2; st.shared.u32 [%r3], %t; bar.sync 3, 64; mov.u32 %r5, 47; sub.u32 %r5, %r5, %t;\n\
+         mad.lo.u32 %r5, %r5, 4, %r2; ld.shared.u32 %r1, [%r5];",
+    ),
+    legal(
+        "threads arrive at a barrier.arrive in divergent code",
+        64,
+        1,
+        ".shared .align 16 .b8 s[256]; mov.u32 %r2, s; mad.lo.u32 %r3, %t, 4, %r2; and.b32 %r4, %t, 31; setp.lt.u32 %p1, %t, 32; mov.u32 %r1, 0; @!%p1 bra consumer;\n\
+         setp.lt.u32 %p2, %r4, 16; @%p2 bra low; st.shared.u32 [%r3], 5; barrier.arrive 1, 64; bra done; low: st.shared.u32 [%r3], 6; barrier.arrive 1, 64; bra done;\n\
+         consumer: barrier.sync 1, 64; ld.shared.u32 %r1, [%r3+-128];\ndone:",
+    ),
+    legal(
+        "an elected lane initialises a barrier that all use",
+        32,
+        1,
+        ".shared .align 8 .b64 m; elect.sync _|%p1, -1; @%p1 mbarrier.init.shared.b64 [m], 32; bar.warp.sync -1; mbarrier.arrive.shared.b64 %a2, [m];\n\
+         wait: mbarrier.test_wait.shared.b64 %p2, [m], %a2; @!%p2 bra wait; mov.u32 %r1, 1;",
+    ),
+    legal(
+        "lanes of a branch shuffle with the mask of those that are active",
+        32,
+        1,
+        "mov.u32 %r1, 0; setp.lt.u32 %p1, %t, 20; @!%p1 bra done; activemask.b32 %r2; shfl.sync.bfly.b32 %r3|%p2, %t, 16, 31, %r2; redux.sync.add.u32 %r4, %t, %r2;\n\
+         setp.lt.u32 %p3, %t, 4; selp.u32 %r1, %r3, %r4, %p3;\ndone:",
+    ),
+    legal(
+        "wide values are put together and taken apart",
+        32,
+        1,
+        ".reg .b128 %w; mov.u64 %a1, 5; mov.b128 %w, {%a1, %a2}; mov.b128 {%a3, %a4}, %w; cvt.u32.u64 %r1, %a3; setp.eq.u32 %p1, %r1, 5; @%p1 add.u32 %r1, %r1, %t;",
+    ),
+    legal(
+        "one warp raises a flag in shared memory for another",
+        64,
+        1,
+        ".shared .u32 f; .shared .u32 s; setp.eq.u32 %p1, %t, 0; @%p1 st.shared.u32 [f], 0; bar.sync 0; mov.u32 %r1, 0; setp.eq.u32 %p2, %t, 32; @%p1 bra write; @%p2 bra read; bra done;\n\
+         write: st.shared.u32 [s], 9; fence.acq_rel.cta; st.relaxed.cta.shared.u32 [f], 1; bra done;\n\
+         read: ld.acquire.cta.shared.u32 %r2, [f]; setp.eq.u32 %p3, %r2, 0; @%p3 bra read; ld.shared.u32 %r1, [s];\ndone:",
+    ),
+    legal(
+        "a generic pointer to a local variable is written by other code",
+        32,
+        1,
+        ".local .align 8 .b8 l[32]; mov.u64 %a1, l; cvta.local.u64 %a1, %a1; st.u32 [%a1+28], %t; st.v2.u32 [%a1+8], {%t, %t}; ld.local.v2.u32 {%r2, %r3}, [l+24]; ld.u64 %a2, [%a1+8]; shr.u64 %a2, %a2, 32;\n\
+         cvt.u32.u64 %r4, %a2; add.u32 %r1, %r3, %r4;",
+    ),
+    legal(
+        "a sign is extended from defined bits only",
+        32,
+        1,
+        ".local .align 4 .b8 l[4]; .reg .b16 %h; cvt.u16.u32 %h, %t; st.local.u8 [l+1], %h; ld.local.s8 %r2, [l+1]; ld.local.u32 %r3, [l]; shl.b32 %r3, %r3, 16; shr.s32 %r3, %r3, 24; add.s32 %r1, %r2, %r3; setp.lt.s32 %p1, %r1, 0; @%p1 neg.s32 %r1, %r1;",
+    ),
+    legal(
+        "signs decide although the rest of a word was never set",
+        32,
+        1,
+        "and.b32 %r3, %r2, 0x7fffffff; or.b32 %r4, %r3, 0x80000000; setp.lt.s32 %p1, %r4, 0; setp.gt.u32 %p2, %r4, %r3; setp.ne.u32 %p3, %r4, 0; mov.u32 %r1, 0; @%p1 add.u32 %r1, %r1, 1; @%p2 add.u32 %r1, %r1, 1; @%p3 add.u32 %r1, %r1, 1;",
+    ),
 ];
 
 /// The module of a kernel: blocks are a cluster where their memory is accessed.
@@ -371,6 +445,37 @@ fn legal_kernels_are_not_reported() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// A call with an argument and a result that are undefined in lanes that do not use them.
+#[test]
+fn undefined_arguments_may_be_passed_on() {
+    let call = |uses: &str| {
+        kernel(&format!(
+            "setp.lt.u32 %p1, %t, 16; @%p1 mov.u32 %r2, 3;\n\
+             {{ .param .b32 x; .param .align 8 .b8 y[16]; .param .b32 z; st.param.b32 [x], %r2; st.param.b32 [y], %t; st.param.b64 [y+8], %out;\n\
+             call.uni (z), f, (x, y); ld.param.b32 %r3, [z]; }}\n{uses}\nmad.wide.u32 %a1, %t, 4, %out; st.global.u32 [%a1], %r1;"
+        ))
+        .replace(
+            ".visible",
+            ".func (.param .b32 r) f(.param .b32 a, .param .align 8 .b8 b[16])\n{\n.reg .b32 %q<4>; .reg .b64 %w;\n\
+             ld.param.u32 %q1, [a]; ld.param.u32 %q2, [b]; ld.param.u64 %w, [b+8]; add.u32 %q3, %q1, %q2; st.param.b32 [r], %q3; ret;\n}\n.visible",
+        )
+    };
+    let options = Options {
+        check_uninitialized: true,
+        check_races: true,
+        ..Options::default()
+    };
+    let count = |uses: &str| {
+        let (result, _) = run_module(&call(uses), 32, 1, &options);
+        result
+            .unwrap_or_else(|trap| panic!("{trap}"))
+            .findings
+            .len()
+    };
+    assert_eq!(count("selp.u32 %r1, %r3, 0, %p1;"), 0);
+    assert_eq!(count("mov.u32 %r1, %r3;"), 1);
 }
 
 /// The uninitialised reads of a body.
