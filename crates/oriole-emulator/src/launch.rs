@@ -77,7 +77,7 @@ pub(crate) struct Barrier {
     pub(crate) waiting: Vec<u32>,
     /// The instruction of the first that arrived: function and operation.
     pub(crate) first: (u32, u32),
-    /// The same by warp.
+    /// The first instruction of each warp.
     pub(crate) places: Vec<(u32, u32)>,
     /// Lanes that arrived without the rest of their warp at an instruction that needs it, by warp.
     pub(crate) partial: Vec<u32>,

@@ -202,7 +202,7 @@ fn uninitialized_reads_of_local_memory_are_found() {
     let found = findings(&local("@!%p1"), 32, 1);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].thread, [0, 0, 0]);
-    let says = "local memory at offset 0x14 is read before it is written; it reaches global memory at PTX line 13";
+    let says = "local memory at offset 0x4 of `l` is read before it is written; it reaches global memory at PTX line 13";
     assert_eq!(found[0].message, says);
     // Half of the word was written. The other half may be padding, but it must not decide anything.
     let half = ".local .u32 l; mov.u32 %r2, 1; st.local.u16 [l], %r2; ld.local.u32 %r1, [l];";

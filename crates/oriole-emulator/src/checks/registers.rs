@@ -590,7 +590,17 @@ impl Executor<'_> {
                 format!("shared memory at offset {offset:#x} is read before it is written")
             }
             What::Local(offset) => {
-                format!("local memory at offset {offset:#x} is read before it is written")
+                let at = offset.wrapping_sub(state.fragment.local_base.into());
+                let within = owner.local_variables.iter().find(|own| {
+                    let start = u64::from(own.offset);
+                    (start..start + u64::from(own.bytes)).contains(&at)
+                });
+                let is_own = state.fragment.function == origin.function;
+                let place = match within.filter(|_| is_own) {
+                    Some(own) => format!("{:#x} of `{}`", at - u64::from(own.offset), own.name),
+                    None => format!("{offset:#x}"),
+                };
+                format!("local memory at offset {place} is read before it is written")
             }
             What::Shuffle(to, from) => format!(
                 "the shuffle of lane {to} reads from lane {from}, which takes no part in it"

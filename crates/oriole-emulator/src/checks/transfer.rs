@@ -211,7 +211,7 @@ pub(super) fn compare(comparator: Comparator, a: Operand<'_>, b: Operand<'_>) ->
     undefined & (low ^ high)
 }
 
-/// The way in which an instruction without a loop of its own moves undefined bits.
+/// Undefined bits as an instruction without a loop of its own moves them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moves {
     /// As its operands: so many are moved, the others say where to.
