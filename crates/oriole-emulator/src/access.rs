@@ -486,7 +486,8 @@ impl Executor<'_> {
         }
         let elements = if size == 16 { 1 } else { atomic.sources.len() };
         let width = size * elements as u32;
-        if self.launch.options.check_races {
+        let options = self.launch.options;
+        if options.check_races || options.check_uninitialized {
             self.check_atomic(&mut state, atomic, &addresses, width)?;
         }
         for lane in lanes_of(active) {

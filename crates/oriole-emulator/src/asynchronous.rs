@@ -259,6 +259,12 @@ impl Executor<'_> {
                     value,
                 );
             }
+            if let Spot::Shared(block, offset) = spot {
+                let bytes = u64::from(size) * sources.len() as u64;
+                context.state.group.blocks[block]
+                    .checks
+                    .initialize(offset, bytes);
+            }
         }
         self.complete_bytes(
             context,

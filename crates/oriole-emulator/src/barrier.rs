@@ -4,10 +4,11 @@
 //! every thread of the block that has not exited; with one, for that many threads, the missing lanes of a warp counted with
 //! its first.
 
-use oriole_isa::{Opcode, ReductionOperation};
+use oriole_isa::{Mnemonic, Opcode, ReductionOperation};
 
 use crate::checks::{BlockClocks, Report};
 use crate::execute::{Executor, Next, lanes_of};
+use crate::execution::Execution;
 use crate::launch::{Block, Group};
 use crate::report::FindingKind;
 use crate::special::Context;
@@ -65,6 +66,8 @@ impl Executor<'_> {
         if barrier.arrived.is_empty() {
             barrier.arrived = vec![0; warps];
             barrier.waiting = vec![0; warps];
+            barrier.places = vec![(0, 0); warps];
+            barrier.partial = vec![0; warps];
         }
         if barrier.threads == 0 {
             (barrier.and, barrier.or, barrier.population) = (true, false, 0);
@@ -78,6 +81,13 @@ impl Executor<'_> {
                     barrier.expected
                 ),
             ));
+        }
+        if barrier.arrived[warp] == 0 {
+            barrier.places[warp] = (context.state.fragment.function, context.state.fragment.pc);
+        }
+        let needs_warp = is_aligned(&context.special.mnemonic);
+        if needs_warp && context.state.active != live {
+            barrier.partial[warp] |= context.state.active;
         }
         if count.is_some() && barrier.arrived[warp] == 0 {
             barrier.threads += 32 - live.count_ones();
@@ -107,19 +117,20 @@ impl Executor<'_> {
 
     /// Reports a barrier that the lanes of a warp, or the threads of the block, do not reach together.
     fn check_barrier(&self, context: &mut Context<'_>, number: usize, count: Option<u32>) {
-        let opcode = context.special.mnemonic.opcode();
-        let aligned = matches!(opcode, Opcode::BarSync | Opcode::BarRed | Opcode::BarArrive)
-            || context.special.mnemonic.has_modifier("aligned");
+        let aligned = is_aligned(&context.special.mnemonic);
         let text = context.special.mnemonic.text();
         let block = &context.state.group.blocks[context.state.block];
         let barrier = &block.barriers[number];
         let here = (context.state.fragment.function, context.state.fragment.pc);
         let threads: u32 = self.launch.block.iter().product();
         let live: u32 = block.live.iter().map(|live| live.count_ones()).sum();
-        let apart = context.state.warp.live & !context.state.active;
-        let message = if aligned && apart != 0 {
+        let warp = context.state.warp.index as usize;
+        // Lanes of a warp may come one after the other, but not to different instructions.
+        let before = barrier.arrived.get(warp).copied().unwrap_or(0);
+        let mut is_note = false;
+        let message = if aligned && before != 0 && barrier.places[warp] != here {
             format!(
-                "lanes {:#x} execute `{text}` without lanes {apart:#x} of their warp, which it needs",
+                "lanes {:#x} execute `{text}` without lanes {before:#x} of their warp, which it needs",
                 context.state.active
             )
         } else if count.is_none() && live < threads {
@@ -127,7 +138,9 @@ impl Executor<'_> {
                 "{} of {threads} threads have exited before barrier {number} of the block",
                 threads - live
             )
-        } else if count.is_none() && barrier.threads > 0 && barrier.first != here {
+        } else if aligned && count.is_none() && barrier.threads > 0 && barrier.first != here {
+            // Warps may meet so; most programs do not mean it.
+            is_note = true;
             let (function, pc) = barrier.first;
             let span = self.launch.program.functions[function as usize].origins[pc as usize].span;
             format!(
@@ -138,8 +151,37 @@ impl Executor<'_> {
             return;
         };
         let lane = context.state.active.trailing_zeros().min(31) as usize;
-        let report = Report::new(FindingKind::DivergentBarrier, lane, message);
+        let mut report = Report::new(FindingKind::DivergentBarrier, lane, message);
+        if is_note {
+            report = report.note();
+        }
         self.report(&mut context.state, report);
+    }
+
+    /// Reports lanes that exit although others of their warp wait for them at an aligned barrier.
+    pub(crate) fn check_exit(&self, state: &mut Execution<'_>) {
+        let warp = state.warp.index as usize;
+        let block = &state.group.blocks[state.block];
+        let left = block.barriers.iter().find_map(|barrier| {
+            let partial = *barrier.partial.get(warp)?;
+            (partial != 0).then(|| (partial, barrier.places[warp]))
+        });
+        let Some((partial, place)) = left else { return };
+        let here = (state.fragment.function, state.fragment.pc);
+        (state.fragment.function, state.fragment.pc) = place;
+        let text = self
+            .special_of(state.fragment)
+            .map_or(String::new(), |special| special.mnemonic.text().to_string());
+        let message = format!(
+            "lanes {partial:#x} execute `{text}` without lanes {:#x} of their warp, which it needs",
+            state.active
+        );
+        let lane = partial.trailing_zeros().min(31) as usize;
+        self.report(
+            state,
+            Report::new(FindingKind::DivergentBarrier, lane, message),
+        );
+        (state.fragment.function, state.fragment.pc) = here;
     }
 
     /// Barriers may be complete when threads that have not arrived exit.
@@ -176,6 +218,13 @@ impl Executor<'_> {
     }
 }
 
+/// Whether a barrier needs all lanes of a warp at one instruction.
+fn is_aligned(mnemonic: &Mnemonic) -> bool {
+    let opcode = mnemonic.opcode();
+    matches!(opcode, Opcode::BarSync | Opcode::BarRed | Opcode::BarArrive)
+        || mnemonic.has_modifier("aligned")
+}
+
 /// Lets a barrier's threads go when all have arrived.
 fn complete(block: &mut Block, number: usize) {
     let live = &block.live;
@@ -195,6 +244,7 @@ fn complete(block: &mut Block, number: usize) {
     barrier.results = (barrier.and, barrier.or, barrier.population);
     barrier.threads = 0;
     barrier.arrived.clear();
+    barrier.partial.clear();
     let waiting = std::mem::take(&mut barrier.waiting);
     let whole = waiting
         .iter()

@@ -1,7 +1,9 @@
 //! Calls and returns: frames, arguments and results.
 
+use crate::checks::{Undefined, UndefinedPredicate};
 use crate::execute::{Executor, commit, lanes_of, predicate, set_predicate, source};
 use crate::execution::Execution;
+use crate::limits;
 use crate::program::{CallTarget, Function, Lanes, NONE, Passed, PredicateSource};
 use crate::trap::{Fault, Outcome, TrapKind};
 use crate::warp::{Fragment, Frame, Join, Warp};
@@ -178,17 +180,21 @@ impl Executor<'_> {
             warp.predicates.resize(predicates, 0);
         }
         if self.launch.options.check_uninitialized {
-            warp.defined.resize(warp.registers.len(), 0);
-            warp.predicates_defined.resize(warp.predicates.len(), 0);
-            warp.carry_defined &= !fragment.mask;
+            let undefined = &mut warp.undefined;
+            undefined
+                .values
+                .resize_with(warp.registers.len(), Undefined::default);
+            undefined
+                .predicates
+                .resize_with(warp.predicates.len(), UndefinedPredicate::default);
+            undefined.carry |= fragment.mask;
             warp.local.watch();
-            for defined in &mut warp.defined[fragment.base as usize..registers] {
-                *defined &= !fragment.mask;
+            let values = &mut undefined.values[fragment.base as usize..registers];
+            for (own, &mask) in values.iter_mut().zip(&function.register_masks) {
+                own.forget(fragment.mask, mask);
             }
-            for defined in
-                &mut warp.predicates_defined[fragment.predicate_base as usize..predicates]
-            {
-                *defined &= !fragment.mask;
+            for own in &mut undefined.predicates[fragment.predicate_base as usize..predicates] {
+                own.forget(fragment.mask);
             }
         }
         warp.local.grow(fragment.local_top.into());
@@ -197,6 +203,15 @@ impl Executor<'_> {
             fragment.local_top.into(),
             fragment.mask,
         );
+        let beside = u64::from(limits::BESIDE_VARIABLES);
+        for (index, variable) in function.local_variables.iter().enumerate() {
+            let start = u64::from(fragment.local_base) + u64::from(variable.offset);
+            let end = start + u64::from(variable.bytes);
+            if index == 0 {
+                warp.local.exclude(start - beside, start, fragment.mask);
+            }
+            warp.local.exclude(end, end + beside, fragment.mask);
+        }
         Ok(())
     }
 
@@ -221,13 +236,25 @@ impl Executor<'_> {
                     values,
                     lanes,
                 );
-                if let Some(defined) = warp.defined.get_mut((to_frame.base + d) as usize) {
-                    *defined |= lanes;
+                let given = warp.undefined(from_frame, a).cloned().unwrap_or_default();
+                if let Some(own) = warp.undefined_mut(to_frame, d) {
+                    own.set(lanes, &given.bits, given.raw, given.origin);
                 }
             }
             (Passed::Predicate(a), Passed::Predicate(PredicateSource(d))) => {
                 let value = predicate(warp, from_frame, a);
                 set_predicate(warp, to_frame, d >> 1, value, lanes);
+                let predicates = &mut warp.undefined.predicates;
+                let slot = (from_frame.predicate_base + (a.0 >> 1)) as usize;
+                let given = match a {
+                    PredicateSource::TRUE | PredicateSource::FALSE => None,
+                    _ => predicates.get(slot).cloned(),
+                };
+                let given = given.unwrap_or_default();
+                let slot = (to_frame.predicate_base + (d >> 1)) as usize;
+                if let Some(own) = predicates.get_mut(slot) {
+                    own.set(lanes, given.lanes, given.origin);
+                }
             }
             (
                 Passed::Memory {
@@ -257,23 +284,27 @@ impl Executor<'_> {
             }
             (Passed::Register(a), Passed::Memory { offset, bytes }) => {
                 let values = *source(&warp.registers[from_frame.base as usize..], constants, a);
+                let undefined = warp
+                    .undefined(from_frame, a)
+                    .map_or([0; 32], |own| own.bits);
                 for lane in lanes_of(lanes) {
-                    warp.local.store(
-                        lane as u32,
-                        u64::from(to_frame.local_base + offset),
-                        bytes.min(8),
-                        values[lane],
-                    );
+                    let (at, size) = (u64::from(to_frame.local_base + offset), bytes.min(8));
+                    warp.local.store(lane as u32, at, size, values[lane]);
+                    warp.local
+                        .store_undefined(lane as u32, at, size, undefined[lane]);
                 }
             }
             (Passed::Memory { offset, bytes }, Passed::Register(d)) => {
+                let mut undefined = [0; 32];
                 for lane in lanes_of(lanes) {
-                    let value = warp.local.load(
-                        lane as u32,
-                        u64::from(from_frame.local_base + offset),
-                        bytes.min(8),
-                    );
+                    let (at, size) = (u64::from(from_frame.local_base + offset), bytes.min(8));
+                    let value = warp.local.load(lane as u32, at, size);
                     warp.registers[(to_frame.base + d) as usize][lane] = value;
+                    undefined[lane] = warp.local.load_undefined(lane as u32, at, size);
+                }
+                if let Some(own) = warp.undefined_mut(to_frame, d) {
+                    let origin = Undefined::default().origin;
+                    own.set(lanes, &undefined, 0, origin);
                 }
             }
             _ => {

@@ -7,9 +7,9 @@ use oriole_isa::{
     Bits, Flag, Mnemonic, Opcode, ReductionOperation, ScalarType, ShuffleMode, VoteMode, evaluate,
 };
 
-use crate::checks::Report;
+use crate::checks::{Origin, Report, What};
 use crate::execute::{Executor, Next, lanes_of};
-use crate::program::{Lanes, Special};
+use crate::program::{Lanes, NONE, Special, SpecialOperand};
 use crate::report::FindingKind;
 use crate::special::Context;
 use crate::trap::Outcome;
@@ -23,6 +23,10 @@ struct Sources {
     controls: Lanes,
     truth: u32,
     lanes: u32,
+    /// The undefined bits of the values, where they are checked.
+    undefined: Lanes,
+    /// The place of the first read of something undefined.
+    origin: Option<Origin>,
 }
 
 impl Sources {
@@ -38,6 +42,7 @@ impl Sources {
         match context.special.mnemonic.opcode() {
             Opcode::Shfl => {
                 take(&mut self.values, 1)?;
+                self.gather_undefined(context);
                 take(&mut self.offsets, 2)?;
                 take(&mut self.controls, 3)?;
             }
@@ -49,6 +54,45 @@ impl Sources {
         }
         self.lanes |= context.state.active;
         Ok(())
+    }
+
+    /// Adds what is undefined in the values that a shuffle moves.
+    fn gather_undefined(&mut self, context: &Context<'_>) {
+        let state = &context.state;
+        let slot = context.special.operands.get(1).and_then(|own| own.value());
+        let Some(slot) = slot else { return };
+        let Some(own) = state.warp.undefined(state.fragment, slot) else {
+            return;
+        };
+        for lane in lanes_of(state.active & own.lanes) {
+            self.undefined[lane] = own.bits[lane];
+            self.origin = self.origin.or(Some(match own.origin.what {
+                What::Unread => Origin {
+                    what: What::Register(slot),
+                    function: state.fragment.function,
+                    pc: state.fragment.pc,
+                },
+                _ => own.origin,
+            }));
+        }
+    }
+
+    /// The undefined bits of the results of a shuffle. All bits from a lane that takes no part are undefined.
+    fn shuffled_undefined(&self, mode: ShuffleMode, here: Origin) -> (Lanes, Origin) {
+        let mut origin = self.origin;
+        let mut result = [0; 32];
+        for lane in lanes_of(self.lanes) {
+            let (offset, control) = (self.offsets[lane], self.controls[lane]);
+            let (from, _) = oriole_isa::shuffle_source(mode, lane, offset, control);
+            if self.lanes >> from & 1 != 0 {
+                result[lane] = self.undefined[from];
+            } else {
+                result[lane] = u32::MAX.into();
+                let what = What::Shuffle(lane as u8, from as u8);
+                origin = origin.or(Some(Origin { what, ..here }));
+            }
+        }
+        (result, origin.unwrap_or(here))
     }
 
     /// The results: a value for each lane, and a predicate.
@@ -187,6 +231,10 @@ impl Executor<'_> {
         let Some(mode) = mnemonic.modifiers().shuffle else {
             return;
         };
+        // Undefined values are reported where they decide something.
+        if self.launch.options.check_uninitialized {
+            return;
+        }
         for lane in lanes_of(sources.lanes) {
             let (offset, control) = (sources.offsets[lane], sources.controls[lane]);
             let (from, _) = oriole_isa::shuffle_source(mode, lane, offset, control);
@@ -215,10 +263,24 @@ impl Executor<'_> {
         if self.launch.options.check_races {
             self.check_exchange(context, &sources);
         }
+        let mode = context.special.mnemonic.modifiers().shuffle;
+        let here = context.state.here(What::Unread);
+        let undefined = mode
+            .filter(|_| self.launch.options.check_uninitialized)
+            .map(|mode| sources.shuffled_undefined(mode, here));
         let give = |context: &mut Context<'_>| {
             if context.special.mnemonic.opcode() != Opcode::BarWarpSync {
                 context.set_destination(&values);
                 context.set_truth(truth);
+            }
+            if let Some((bits, origin)) = &undefined {
+                let slot = match context.special.operands.first() {
+                    Some(&SpecialOperand::Value(slot) | &SpecialOperand::Pair(slot, _)) => slot,
+                    _ => NONE,
+                };
+                let functions = &self.launch.program.functions;
+                let function = &functions[context.state.fragment.function as usize];
+                context.state.undefine(function, slot, bits, 0, *origin);
             }
             Ok(())
         };

@@ -338,6 +338,9 @@ impl Executor<'_> {
                 return Ok(self.return_lanes(state));
             }
             Kind::Return | Kind::Exit => {
+                if self.launch.options.check_races {
+                    self.check_exit(&mut state);
+                }
                 let Execution {
                     warp,
                     fragment,

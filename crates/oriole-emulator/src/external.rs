@@ -96,12 +96,10 @@ impl Executor<'_> {
             };
             match call.results.first() {
                 Some(&Passed::Memory { offset, bytes }) => {
-                    state.warp.local.store(
-                        lane as u32,
-                        u64::from(state.fragment.local_base + offset),
-                        bytes.min(8),
-                        result,
-                    );
+                    let at = u64::from(state.fragment.local_base + offset);
+                    let local = &mut state.warp.local;
+                    local.store(lane as u32, at, bytes.min(8), result);
+                    local.store_undefined(lane as u32, at, bytes.min(8), 0);
                 }
                 Some(&Passed::Register(slot)) => {
                     state.warp.registers[(state.fragment.base + slot) as usize][lane] = result

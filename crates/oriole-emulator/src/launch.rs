@@ -77,6 +77,10 @@ pub(crate) struct Barrier {
     pub(crate) waiting: Vec<u32>,
     /// The instruction of the first that arrived: function and operation.
     pub(crate) first: (u32, u32),
+    /// The first instruction of each warp.
+    pub(crate) places: Vec<(u32, u32)>,
+    /// Lanes that arrived without the rest of their warp at an instruction that needs it, by warp.
+    pub(crate) partial: Vec<u32>,
     pub(crate) threads: u32,
     pub(crate) expected: Option<u32>,
     pub(crate) and: bool,

@@ -10,6 +10,9 @@ pub(crate) const THREADS: u64 = 1024;
 pub(crate) const CLUSTER: u64 = 16;
 /// Bytes of a kernel's parameters.
 pub(crate) const PARAMETERS: u64 = 32_764;
+/// Bytes of the frame between local variables, and around them.
+pub(crate) const BESIDE_VARIABLES: u32 = 16;
+
 /// Bytes of shared variables with a size; more has to be asked for by the launch.
 pub(crate) const STATIC_SHARED: u64 = 48 << 10;
 /// Bytes of local variables of one function, far beyond any stack.

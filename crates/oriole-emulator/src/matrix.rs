@@ -16,7 +16,8 @@ use std::ops::Range;
 use oriole_isa::memory_cost::Operation;
 use oriole_isa::{Flag, Mnemonic, Opcode, ScalarType, Space, evaluate};
 
-use crate::access::LaneAccess;
+use crate::access::{LaneAccess, Spot};
+use crate::checks::What;
 use crate::execute::{Executor, Next, lanes_of};
 use crate::lanes::half_to_single;
 use crate::program::SpecialOperand;
@@ -211,6 +212,56 @@ impl Fragment {
     }
 }
 
+/// Carries what is undefined in the matrices of an `mma` to its result: by rows of A, columns of B and elements of C.
+fn carry_undefined(
+    context: &mut Context<'_>,
+    (rows, columns): (usize, usize),
+    [a_type, b_type, c_type, d_type]: [ScalarType; 4],
+) -> Outcome<()> {
+    let mut undefined = vec![false; rows * columns];
+    let mut slots = Vec::new();
+    for (operand, scalar_type, fragment) in [
+        (1, a_type, Fragment::A),
+        (2, b_type, Fragment::B),
+        (3, c_type, Fragment::Accumulator),
+    ] {
+        let (bits, each) = (width(scalar_type), elements_of(scalar_type));
+        let own = context.vector(operand)?;
+        for (index, &slot) in own.iter().enumerate() {
+            for lane in 0..32 {
+                let all = context.state.undefined_bits(slot)[lane];
+                let is_open = |element: usize| all >> (element as u32 * bits) << (64 - bits) != 0;
+                for element in (0..each).filter(|&element| is_open(element)) {
+                    let (row, column) = fragment.place(rows, each, lane, index * each + element);
+                    for (at, own) in undefined.iter_mut().enumerate() {
+                        let (in_row, in_column) = (at / columns == row, at % columns == column);
+                        *own |= match fragment {
+                            Fragment::A => in_row,
+                            Fragment::B => in_column,
+                            Fragment::Accumulator => in_row && in_column,
+                        };
+                    }
+                }
+            }
+        }
+        slots.extend(own);
+    }
+    let origin = context.state.first_origin(&slots);
+    let each = if d_type == ScalarType::F16 { 2 } else { 1 };
+    for (index, slot) in context.vector(0)?.into_iter().enumerate() {
+        for lane in 0..32 {
+            let bits = (0..each).fold(0, |bits, part| {
+                let (row, column) = Fragment::accumulator_place(lane, index * each + part);
+                let is_open = undefined.get(row * columns + column) == Some(&true);
+                let whole = u64::MAX >> (64 - width(d_type)) << (16 * part);
+                bits | if is_open { whole } else { 0 }
+            });
+            context.state.undefine_lane(slot, lane, bits, origin);
+        }
+    }
+    Ok(())
+}
+
 impl Executor<'_> {
     /// Executes a matrix instruction when all lanes of the warp have come to it.
     pub(crate) fn matrix(&self, context: &mut Context<'_>) -> Outcome<Next> {
@@ -286,6 +337,9 @@ impl Executor<'_> {
         let c = self.gather(context, 3, c_type, (m, n), Fragment::Accumulator)?;
         let core = TensorCore::of(a_type, c_type, d_type);
         let d = multiply(&a, &b, &c, one_bit, core);
+        if self.launch.options.check_uninitialized {
+            carry_undefined(context, (m, n), [a_type, b_type, c_type, d_type])?;
+        }
         self.scatter_accumulator(context, 0, d_type, &d, saturate)
     }
 
@@ -404,6 +458,15 @@ impl Executor<'_> {
                 if loads {
                     let value = self.read(&context.state, lane, spot, size);
                     registers[register][lane] |= value << shift;
+                    let bits = self.undefined_at(&context.state, lane, spot, size);
+                    if bits != 0 {
+                        let all = context.state.undefined_bits(slots[register])[lane];
+                        let origin = context.state.here(What::of(spot));
+                        let bits = all | bits << shift;
+                        context
+                            .state
+                            .undefine_lane(slots[register], lane, bits, origin);
+                    }
                 } else {
                     self.write(
                         &mut context.state,
@@ -530,6 +593,7 @@ impl Executor<'_> {
                 *spot = Some(place);
             }
             for lane in 0..32 {
+                let mut undefined = (0, Spot::Parameter(0));
                 let mut value = if loads { 0 } else { context.slot(slot)[lane] };
                 for part in 0..2 {
                     let (mut row, mut column) = (lane / 4, lane % 4 * 2 + part);
@@ -541,6 +605,10 @@ impl Executor<'_> {
                         .plus(2 * column as u64);
                     if loads {
                         value |= self.read(&context.state, lane, spot, 2) << (16 * part);
+                        let bits = self.undefined_at(&context.state, lane, spot, 2);
+                        if bits != 0 {
+                            undefined = (undefined.0 | bits << (16 * part), spot);
+                        }
                     } else {
                         self.write(&mut context.state, lane, spot, 2, value & 0xffff);
                         if let crate::access::Spot::Shared(block, offset) = spot {
@@ -553,6 +621,8 @@ impl Executor<'_> {
                 }
                 if loads {
                     context.set(slot, lane, value);
+                    let origin = context.state.here(What::of(undefined.1));
+                    context.state.undefine_lane(slot, lane, undefined.0, origin);
                 }
             }
         }

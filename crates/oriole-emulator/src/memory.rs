@@ -334,92 +334,132 @@ pub(crate) struct LocalMemory {
     words: Vec<u32>,
     /// Bytes that exist for each thread.
     pub(crate) bytes: u64,
-    /// Lanes that have written each byte, where that is checked.
-    written: Option<Vec<u32>>,
+    shadow: Option<LocalShadow>,
+}
+
+/// The state of local memory that checks need.
+#[derive(Clone, Debug, Default)]
+struct LocalShadow {
+    /// Undefined bits of the words.
+    undefined: Vec<u32>,
+    /// Lanes for which a byte is between variables.
+    outside: Vec<u32>,
+}
+
+/// Loads one, two, four or eight bytes of a lane from interleaved words.
+#[inline]
+fn load_interleaved(words: &[u32], lane: u32, offset: u64, size: u32) -> u64 {
+    let index = (offset >> 2) as usize * 32 + lane as usize;
+    let word = words[index];
+    match size {
+        1 => (word >> (8 * (offset & 3)) & 0xff).into(),
+        2 => (word >> (8 * (offset & 2)) & 0xffff).into(),
+        4 => word.into(),
+        _ => u64::from(word) | u64::from(words[index + 32]) << 32,
+    }
+}
+
+#[inline]
+fn store_interleaved(words: &mut [u32], lane: u32, offset: u64, size: u32, value: u64) {
+    let index = (offset >> 2) as usize * 32 + lane as usize;
+    match size {
+        4 => words[index] = value as u32,
+        8 => {
+            words[index] = value as u32;
+            words[index + 32] = (value >> 32) as u32;
+        }
+        _ => {
+            let (shift, mask) = match size {
+                1 => (8 * (offset & 3) as u32, 0xffu32),
+                _ => (8 * (offset & 2) as u32, 0xffff),
+            };
+            words[index] = words[index] & !(mask << shift) | (value as u32 & mask) << shift;
+        }
+    }
 }
 
 impl LocalMemory {
-    /// From now on remembers what is written.
+    /// From now on remembers what is undefined.
     pub(crate) fn watch(&mut self) {
-        let bytes = self.bytes as usize;
-        self.written.get_or_insert_with(|| vec![0; bytes]);
+        let (words, bytes) = (self.words.len(), self.bytes as usize);
+        self.shadow.get_or_insert_with(|| LocalShadow {
+            undefined: vec![u32::MAX; words],
+            outside: vec![0; bytes],
+        });
     }
 
-    /// Forgets what some lanes have written to a frame.
+    /// Forgets what some lanes have in a frame.
     pub(crate) fn forget(&mut self, offset: u64, end: u64, lanes: u32) {
-        if let Some(written) = &mut self.written {
-            for lanes_written in &mut written[offset as usize..end as usize] {
-                *lanes_written &= !lanes;
+        if let Some(shadow) = &mut self.shadow {
+            for outside in &mut shadow.outside[offset as usize..end as usize] {
+                *outside &= !lanes;
+            }
+            for word in shadow.undefined[offset as usize * 8..end as usize * 8].chunks_mut(32) {
+                for (lane, bits) in word.iter_mut().enumerate() {
+                    if lanes >> lane & 1 != 0 {
+                        *bits = u32::MAX;
+                    }
+                }
             }
         }
     }
 
-    /// Whether a lane has written all of these bytes.
-    pub(crate) fn is_written(&self, lane: u32, offset: u64, size: u32) -> bool {
-        self.written.as_ref().is_none_or(|written| {
-            written[offset as usize..][..size as usize]
+    /// Puts bytes between variables.
+    pub(crate) fn exclude(&mut self, offset: u64, end: u64, lanes: u32) {
+        if let Some(shadow) = &mut self.shadow {
+            for outside in &mut shadow.outside[offset as usize..end as usize] {
+                *outside |= lanes;
+            }
+        }
+    }
+
+    /// Some of these bytes are between variables.
+    pub(crate) fn is_outside(&self, lane: u32, offset: u64, size: u32) -> bool {
+        self.shadow.as_ref().is_some_and(|shadow| {
+            shadow.outside[offset as usize..][..size as usize]
                 .iter()
-                .all(|lanes| lanes >> lane & 1 != 0)
+                .any(|lanes| lanes >> lane & 1 != 0)
         })
     }
 
-    /// Copies a word; where the source was not written, neither is the copy.
+    /// The undefined bits of one, two, four or eight bytes.
+    pub(crate) fn load_undefined(&self, lane: u32, offset: u64, size: u32) -> u64 {
+        let undefined = self.shadow.as_ref().map(|shadow| &shadow.undefined);
+        undefined.map_or(0, |words| load_interleaved(words, lane, offset, size))
+    }
+
+    pub(crate) fn store_undefined(&mut self, lane: u32, offset: u64, size: u32, bits: u64) {
+        if let Some(shadow) = &mut self.shadow {
+            store_interleaved(&mut shadow.undefined, lane, offset, size, bits);
+        }
+    }
+
+    /// Copies a word with what is undefined in it.
     pub(crate) fn copy_word(&mut self, lane: u32, from: u64, to: u64) {
         let value = self.load(lane, from, 4);
         self.store(lane, to, 4, value);
-        if let Some(written) = &mut self.written {
-            for byte in 0..4 {
-                let bit = written[from as usize + byte] & 1 << lane;
-                let copy = &mut written[to as usize + byte];
-                *copy = *copy & !(1 << lane) | bit;
-            }
-        }
+        let bits = self.load_undefined(lane, from, 4);
+        self.store_undefined(lane, to, 4, bits);
     }
 
     pub(crate) fn grow(&mut self, bytes: u64) {
         if bytes > self.bytes {
             self.bytes = bytes.next_multiple_of(16);
             self.words.resize(self.bytes as usize / 4 * 32, 0);
-            if let Some(written) = &mut self.written {
-                written.resize(self.bytes as usize, 0);
+            if let Some(shadow) = &mut self.shadow {
+                shadow.undefined.resize(self.words.len(), u32::MAX);
+                shadow.outside.resize(self.bytes as usize, 0);
             }
         }
     }
 
     #[inline]
     pub(crate) fn load(&self, lane: u32, offset: u64, size: u32) -> u64 {
-        let index = (offset >> 2) as usize * 32 + lane as usize;
-        let word = self.words[index];
-        match size {
-            1 => (word >> (8 * (offset & 3)) & 0xff).into(),
-            2 => (word >> (8 * (offset & 2)) & 0xffff).into(),
-            4 => word.into(),
-            _ => u64::from(word) | u64::from(self.words[index + 32]) << 32,
-        }
+        load_interleaved(&self.words, lane, offset, size)
     }
 
     #[inline]
     pub(crate) fn store(&mut self, lane: u32, offset: u64, size: u32, value: u64) {
-        if let Some(written) = &mut self.written {
-            for lanes in &mut written[offset as usize..][..size as usize] {
-                *lanes |= 1 << lane;
-            }
-        }
-        let index = (offset >> 2) as usize * 32 + lane as usize;
-        match size {
-            4 => self.words[index] = value as u32,
-            8 => {
-                self.words[index] = value as u32;
-                self.words[index + 32] = (value >> 32) as u32;
-            }
-            _ => {
-                let (shift, mask) = match size {
-                    1 => (8 * (offset & 3) as u32, 0xffu32),
-                    _ => (8 * (offset & 2) as u32, 0xffff),
-                };
-                self.words[index] =
-                    self.words[index] & !(mask << shift) | (value as u32 & mask) << shift;
-            }
-        }
+        store_interleaved(&mut self.words, lane, offset, size, value);
     }
 }

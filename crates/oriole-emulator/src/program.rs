@@ -32,6 +32,16 @@ pub(crate) const FRAME: u32 = u32::MAX - 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PredicateSource(pub(crate) u32);
 
+impl SpecialOperand {
+    /// The slot of a value.
+    pub(crate) fn value(&self) -> Option<u32> {
+        match self {
+            &SpecialOperand::Value(slot) => Some(slot),
+            _ => None,
+        }
+    }
+}
+
 impl PredicateSource {
     pub(crate) const TRUE: PredicateSource = PredicateSource(u32::MAX);
     pub(crate) const FALSE: PredicateSource = PredicateSource(u32::MAX - 1);
@@ -361,9 +371,21 @@ pub(crate) struct Function {
     pub(crate) cluster: Option<[u32; 3]>,
     pub(crate) required_block: Option<[u32; 3]>,
     pub(crate) maximum_block: Option<[u32; 3]>,
+    /// The bits of registers, by slot.
+    pub(crate) register_masks: Vec<u64>,
+    pub(crate) local_variables: Vec<LocalVariable>,
     /// Names of registers, by slot, for messages.
     pub(crate) register_names: Vec<String>,
     pub(crate) predicate_names: Vec<String>,
+}
+
+/// A variable in local memory.
+#[derive(Clone, Debug)]
+pub(crate) struct LocalVariable {
+    pub(crate) name: String,
+    /// Its place in the frame.
+    pub(crate) offset: u32,
+    pub(crate) bytes: u32,
 }
 
 /// A shared variable.

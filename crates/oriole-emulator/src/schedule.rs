@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use rayon::prelude::*;
 
 use crate::barrier::describe_missing;
-use crate::checks::{BlockChecks, Findings, GlobalShadow, Place};
+use crate::checks::{BlockChecks, Findings, GlobalShadow, Place, Undefined};
 use crate::counters::{Counters, InstructionCounters};
 use crate::execute::{Executor, Stop};
 use crate::launch::{Barrier, Block, Group, LaunchContext};
@@ -76,7 +76,8 @@ impl LaunchContext<'_> {
     /// Bytes that registers and local memory of a warp take.
     pub(crate) fn frame_bytes(&self, registers: u32, local: u32) -> u64 {
         let watched = u64::from(self.options.check_uninitialized);
-        u64::from(registers) * (256 + 4 * watched) + u64::from(local) * (32 + 4 * watched)
+        let register = 256 + size_of::<Undefined>() as u64 * watched;
+        u64::from(registers) * register + u64::from(local) * (32 + 36 * watched)
     }
 
     /// Decides how many clusters may be under way, and how much each of their warps may take.

@@ -328,7 +328,10 @@ impl Executor<'_> {
             ));
         }
         context.state.fragment.local_top = end as u32;
-        context.state.warp.local.grow(end);
+        let active = context.state.active;
+        let local = &mut context.state.warp.local;
+        local.grow(end);
+        local.forget(start, end.next_multiple_of(16), active);
         // `alloca` gives an address of local memory.
         context.set_destination(&[start; 32]);
         Ok(Next::Advance)

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use crate::access::Spot;
+use crate::checks::UndefinedRegisters;
 use crate::memory::LocalMemory;
 use crate::program::{Lanes, NONE};
 
@@ -107,11 +108,8 @@ pub(crate) struct Warp {
     pub(crate) index: u32,
     pub(crate) registers: Vec<Lanes>,
     pub(crate) predicates: Vec<u32>,
-    /// Lanes in which each register has been written, where that is checked.
-    pub(crate) defined: Vec<u32>,
-    pub(crate) predicates_defined: Vec<u32>,
+    pub(crate) undefined: UndefinedRegisters,
     pub(crate) carry: u32,
-    pub(crate) carry_defined: u32,
     pub(crate) local: LocalMemory,
     /// Lanes that have not exited.
     pub(crate) live: u32,

@@ -1,8 +1,9 @@
 //! What a launch can be checked for: reads of what was never written, data races, and misuse of barriers and shuffles.
 //!
-//! **Uninitialised reads.** Registers, the carry flag and every byte of local memory and of `.param` variables have a mask of
-//! lanes that wrote them, shared memory a bit for each byte. A call forgets the callee's frame. Global memory is always
-//! initialised: buffers by the launch, variables with their value or zero.
+//! **Uninitialised reads.** Every bit of registers, local memory, `.param` variables and shared memory is defined or not. Instructions carry
+//! that on (`transfer`, `contents`). A finding needs undefined bits in an address, a branch, a guard, a result in global memory, or an operand of an
+//! instruction whose results are not followed (`registers`). Reads may be discarded. The finding has the line of the first read.
+//! A call forgets the callee's frame. Global memory is always initialised: buffers by the launch, variables with their value or zero.
 //!
 //! **Races.** Two accesses to a byte by different threads, one of them a write and not both strong in each other's scope, are a
 //! race unless one happened before the other (`clocks`). Lanes of a warp are threads like any others: only `bar.warp.sync`
@@ -12,8 +13,11 @@
 //! **Barriers.** `bar.sync` needs the lanes of a warp together, and all threads of the block at the same instruction.
 
 mod clocks;
+mod contents;
 mod registers;
 mod shadow;
+mod transfer;
+mod undefined;
 
 use oriole_collections::{DenseMap, DenseSet};
 use oriole_diagnostics::Severity;
@@ -23,6 +27,7 @@ use crate::access::Spot;
 use crate::execute::{Executor, lanes_of};
 use crate::execution::Execution;
 use crate::launch::Group;
+use crate::memory::Words;
 use crate::program::{Access, Atomic, Lanes, Order};
 use crate::report::{Finding, FindingKind};
 use crate::trap::Outcome;
@@ -30,6 +35,8 @@ use crate::warp::PendingCopy;
 
 pub(crate) use clocks::{BlockClocks, Place, Published};
 use shadow::{Record, Shadow, words};
+pub(crate) use undefined::{Origin, What};
+pub(crate) use undefined::{Undefined, UndefinedPredicate, UndefinedRegisters};
 
 /// Findings of a launch, one for each pair of lines.
 #[derive(Debug, Default)]
@@ -124,8 +131,8 @@ impl GlobalShadow {
 /// What is remembered of a block.
 #[derive(Debug, Default)]
 pub(crate) struct BlockChecks {
-    /// One bit for each byte of shared memory; empty when unchecked.
-    initialized: Vec<u64>,
+    /// The undefined bits of shared memory, where they are checked.
+    undefined: Option<Words>,
     shared: Vec<Shadow>,
     published: DenseMap<u64, Published>,
     /// Words that copies under way write.
@@ -147,7 +154,9 @@ impl BlockChecks {
             checks.clocks = Some(Box::new(BlockClocks::new(place, threads, 16)));
         }
         if uninitialized {
-            checks.initialized = vec![0; shared_bytes.div_ceil(64) as usize + 1];
+            let mut undefined = Words::new(shared_bytes);
+            undefined.0.fill(u32::MAX);
+            checks.undefined = Some(undefined);
         }
         checks
     }
@@ -163,17 +172,11 @@ impl BlockChecks {
 
     /// Marks bytes of shared memory as written.
     pub(crate) fn initialize(&mut self, offset: u64, bytes: u64) {
-        if !self.initialized.is_empty() {
+        if let Some(undefined) = &mut self.undefined {
             for byte in offset..offset + bytes {
-                self.initialized[(byte / 64) as usize] |= 1 << (byte % 64);
+                undefined.store(byte, 1, 0);
             }
         }
-    }
-
-    fn is_initialized(&self, offset: u64, bytes: u64) -> bool {
-        self.initialized.is_empty()
-            || (offset..offset + bytes)
-                .all(|byte| self.initialized[(byte / 64) as usize] >> (byte % 64) & 1 != 0)
     }
 }
 
@@ -226,7 +229,8 @@ impl Executor<'_> {
         };
         for lane in lanes_of(state.active) {
             let spot = self.locate(state, access.of_lane(lane, addresses, kind))?;
-            self.check_written(state, &recorded(lane, spot));
+            self.check_outside(state, lane, spot, access.width, kind.writes())?;
+            self.check_contents(state, access, lane, spot, kind);
             // Local memory and parameters belong to one thread: equal addresses are different places.
             if !matches!(spot, Spot::Local(_) | Spot::Parameter(_)) {
                 spots[lane] = Some(spot);
@@ -258,33 +262,6 @@ impl Executor<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Reports a read of memory that was never written, and marks what is written.
-    fn check_written(&self, state: &mut Execution<'_>, access: &RecordedAccess) {
-        let RecordedAccess {
-            lane, spot, width, ..
-        } = *access;
-        let unwritten = match spot {
-            Spot::Shared(owner, offset) => {
-                let checks = &mut state.group.blocks[owner].checks;
-                if access.writes {
-                    checks.initialize(offset, width.into());
-                }
-                (!checks.is_initialized(offset, width.into()))
-                    .then(|| format!("shared memory at offset {offset:#x}"))
-            }
-            Spot::Local(offset) if !access.writes => {
-                (!state.warp.local.is_written(lane as u32, offset, width))
-                    .then(|| format!("local memory at offset {offset:#x}"))
-            }
-            _ => None,
-        };
-        if let Some(place) = unwritten {
-            let message = format!("{place} is read before it is written");
-            let report = Report::new(FindingKind::UninitializedRead, lane, message);
-            self.report(state, report);
-        }
     }
 
     /// Lanes that store to one place in one instruction.
@@ -336,7 +313,9 @@ impl Executor<'_> {
             strong: None,
             copies: false,
         };
-        self.check_written(state, &access);
+        if writes {
+            self.define_written(state, &access);
+        }
         self.check_race(state, &access, false);
         self.remember(state, &access);
     }
@@ -350,8 +329,10 @@ impl Executor<'_> {
         width: u32,
     ) -> Outcome<()> {
         let order = atomic.order;
+        let function = &self.launch.program.functions[state.fragment.function as usize];
         for lane in lanes_of(state.active) {
             let spot = self.locate(state, atomic.of_lane(lane, addresses, width))?;
+            self.check_updated(state, function, atomic, lane, spot);
             let access = RecordedAccess {
                 lane,
                 spot,

@@ -10,8 +10,8 @@ use super::{Context, Place, element_type, is_entry, layout};
 use crate::control_flow;
 use crate::limits;
 use crate::program::{
-    Function, Kind, Lanes, NONE, Operation, Origin, Parameter, Passed, PredicateSource,
-    SharedReference,
+    Function, Kind, Lanes, LocalVariable, NONE, Operation, Origin, Parameter, Passed,
+    PredicateSource, SharedReference,
 };
 
 /// Where a variable of the function lives.
@@ -141,6 +141,8 @@ impl<'module> Decoder<'_, 'module> {
                 self.function.registers += each * u32::from(register.vector.max(1));
                 while self.function.register_names.len() < self.function.registers as usize {
                     self.function.register_names.push(name.to_string());
+                    let bits = scalar_type.bits().clamp(8, 64);
+                    self.function.register_masks.push(u64::MAX >> (64 - bits));
                 }
                 RegisterPlace {
                     slot,
@@ -181,8 +183,20 @@ impl<'module> Decoder<'_, 'module> {
                     VariablePlace::Kernel { offset }
                 }
                 Storage::Parameter | Storage::Local => {
+                    let is_local = declaration.storage == Storage::Local;
+                    if is_local && self.function.local_variables.is_empty() {
+                        self.function.frame_bytes += limits::BESIDE_VARIABLES;
+                    }
                     let (offset, bytes) =
                         place_behind(&mut self.function.frame_bytes, alignment.max(8));
+                    if is_local {
+                        self.function.frame_bytes += limits::BESIDE_VARIABLES;
+                        self.function.local_variables.push(LocalVariable {
+                            name: module.text(declarator.name).to_string(),
+                            offset,
+                            bytes,
+                        });
+                    }
                     VariablePlace::Frame {
                         offset,
                         bytes,
@@ -341,6 +355,7 @@ impl<'module> Decoder<'_, 'module> {
     pub(super) fn temporary(&mut self) -> u32 {
         self.function.registers += 1;
         self.function.register_names.push("(temporary)".to_string());
+        self.function.register_masks.push(u64::MAX);
         self.function.registers - 1
     }
 

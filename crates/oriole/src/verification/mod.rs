@@ -327,7 +327,12 @@ impl<'a> Judge<'a> {
         if let Some(name) = self.clock_read_by(body) {
             return Some(format!("it reads `{name}`"));
         }
-        let checked = self.execute(0, kernel, input, steps, true).ok()?;
+        let checked = match self.execute(0, kernel, input, steps, true) {
+            Ok(checked) => checked,
+            // Checks find more accesses out of bounds.
+            Err(Stopped::Trap(text)) => return Some(text),
+            Err(_) => return None,
+        };
         let finding = checked
             .report
             .findings
