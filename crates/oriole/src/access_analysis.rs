@@ -1,5 +1,6 @@
 //! What every memory access of a kernel costs, where it stands, and what of that is waste.
 
+use crate::acceptance::Acceptance;
 use crate::access_arrays::{ArrayAccess, Arrays, arrays};
 use crate::access_fixes::{AccessFix, Fixing, shape_fix};
 use crate::access_reporter::Reporter;
@@ -335,7 +336,8 @@ pub struct ShapeWaste {
     pub wasteful: usize,
 }
 
-/// What the memory accesses of the kernels and functions of a module cost, and notes about those it can say nothing of.
+/// What the memory accesses of the kernels and functions of a module cost, notes about those it can say nothing of, and warnings about
+/// instructions that no PTX version knows: their accesses are left out.
 ///
 /// ```
 /// use oriole::{AccessOptions, FindingKind};
@@ -376,6 +378,7 @@ fn accesses_of(
     };
     let mut kernels = Vec::new();
     let mut notes = Vec::new();
+    let mut acceptance = Acceptance::default();
     let mut formats = Formats::new();
     let mut measuring = Measuring::default();
     for (index, function) in module.functions.iter().enumerate() {
@@ -392,9 +395,16 @@ fn accesses_of(
         let Some(translated) =
             translated_or_noted(module, &globals, index, &mut formats, &mut notes)?
         else {
+            // The formats are lost with the function.
+            acceptance = Acceptance::default();
             continue;
         };
         let mut ssa = translated.function;
+        if is_wanted {
+            let mut warnings = acceptance.of_function(module, body, &ssa);
+            warnings.retain(|own| own.id.starts_with("unknown-"));
+            notes.extend(warnings);
+        }
         let mut analyses = Analyses::new();
         if is_measured {
             let scopes = translated.scopes;
