@@ -489,7 +489,7 @@ pub struct AnalyzeArguments {
     /// Only this kernel
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
-    /// The shape of blocks, as X, XxY or XxYxZ [default: what the kernel requires, else 256]
+    /// The shape of blocks, as X, XxY or XxYxZ [default: what the kernel requires, else 256 threads or as many as it allows]
     #[arg(long, value_name = "XxYxZ")]
     pub block: Option<BlockShape>,
     /// What a parameter of the kernel is, by number from 0
@@ -548,7 +548,7 @@ pub struct DiffArguments {
     pub before: PathBuf,
     /// Likewise of after
     pub after: PathBuf,
-    /// The shape of blocks, as X, XxY or XxYxZ [default: what the kernel requires, else 256]
+    /// The shape of blocks, as X, XxY or XxYxZ [default: what the kernel requires, else 256 threads or as many as it allows]
     #[arg(long, value_name = "XxYxZ")]
     pub block: Option<BlockShape>,
     /// Fail if a kernel is worse

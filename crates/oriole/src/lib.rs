@@ -53,6 +53,7 @@ mod access_analysis;
 mod access_arrays;
 mod access_fixes;
 mod access_reporter;
+mod blocks;
 mod cost;
 mod driver;
 mod evolution;
