@@ -107,6 +107,10 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
         let text = bisect::run(&module, &options, command, report.output_color())?;
         return files::write(None, &text);
     }
+    if options.fuel.is_limited() {
+        options.keep = bisect::settled(&module, &options)?;
+        report.message("note", &format!("--fuel: {}", bisect::JUDGED));
+    }
     let assembler = match &arguments.ptxas {
         Some(named) => Some(machine::prepare(named.as_deref(), arguments, &module)?),
         None => None,
