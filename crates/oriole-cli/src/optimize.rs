@@ -100,7 +100,8 @@ fn apply_profile(
 
 pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     let mut options = options(arguments)?;
-    let input = files::read_or_example(arguments.file.as_deref(), report)?;
+    let input = files::read_or_example(arguments.file.as_deref(), arguments.example, report)?;
+    let is_example = input.is_example;
     let mut module = input.into_module(report)?;
     apply_profile(arguments, &module, &mut options)?;
     if let Some(command) = &arguments.bisect {
@@ -153,7 +154,7 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     if arguments.stats {
         statistics(&done);
     }
-    if arguments.file.is_none() {
+    if is_example {
         for function in &done.functions {
             let (name, before, after) = (&function.name, function.before, function.after);
             let gain = format!(
