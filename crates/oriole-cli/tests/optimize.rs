@@ -169,6 +169,30 @@ fn verification_reports_each_kernel() {
     );
     assert!(err(&output).contains("verified: second: "));
     assert!(out(&output).contains(".entry first"));
+    let skipping = folder.path().join("skipping.ptx");
+    let skipped = "setp.eq.u32 %p1, %r1, 12345;\n@!%p1 bra END;\n".to_owned()
+        + &"st.global.u32 [%rd1], %r1;\nadd.s32 %r1, %r1, 1;\n".repeat(9);
+    let text = format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.global .u32 unused = 7;\n.global .u32 used = 9;\n\
+         .visible .entry skipping(.param .u64 p)\n{{\n.reg .b32 %r<2>;\n.reg .b64 %rd<2>;\n.reg .pred %p<2>;\n\
+         ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [used];\n{skipped}END:\nst.global.u32 [%rd1], %r1;\nret;\n}}\n"
+    );
+    std::fs::write(&skipping, text).unwrap();
+    let output = oriole(&[
+        "opt",
+        &skipping.display().to_string(),
+        "--passes",
+        "remove-unused",
+        "--verify",
+    ]);
+    // The variable that is gone is compared with none.
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(!out(&output).contains("unused"), "{}", out(&output));
+    let said = err(&output);
+    assert!(
+        said.contains("warning: verified: skipping: equal on 3 inputs, 25 % of its instructions executed, less than half"),
+        "{said}"
+    );
     let strange = folder.path().join("strange.ptx");
     std::fs::write(
         &strange,
