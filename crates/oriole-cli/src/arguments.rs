@@ -125,7 +125,7 @@ pub enum Command {
     oriole opt k.ptx --ptxas -o out.ptx      functions stay as they were if ptxas makes worse code of them\n  \
     oriole opt k.ptx --bisect 'ptxas -arch=sm_90 {}'   the first rewrite after which the command fails")]
 pub struct OptArguments {
-    /// The file to read, `-` for the standard input [default: the standard input if it is no terminal and not empty, else an embedded example]
+    /// The file to read, `-` for the standard input [default: the standard input, else an embedded example]
     pub file: Option<PathBuf>,
     /// Use the embedded example kernel, and read nothing
     #[arg(long, conflicts_with = "file")]
@@ -233,7 +233,7 @@ pub struct DumpArguments {
     /// What to show
     #[command(flatten)]
     pub what: DumpKind,
-    /// The file to read, `-` for the standard input [default: the standard input if it is no terminal and not empty, else an embedded example]
+    /// The file to read, `-` for the standard input [default: the standard input, else an embedded example]
     pub file: Option<PathBuf>,
     /// Use the embedded example kernel, and read nothing
     #[arg(long, conflicts_with = "file")]
@@ -406,7 +406,7 @@ pub enum FailOn {
     oriole pressure build/ --ptxas --fail-above 128 --fail-spills --fail-occupancy 25\n\n\
     Exit status: 0 done, 1 a kernel is beyond what --fail-above, --fail-spills or --fail-occupancy allow, 2 bad input.")]
 pub struct PressureArguments {
-    /// Files and folders to read, `-` for the standard input [default: the standard input if it is no terminal and not empty, else an embedded example]
+    /// Files and folders to read, `-` for the standard input [default: the standard input, else an embedded example]
     pub files: Vec<PathBuf>,
     /// Use the embedded example kernel, and read nothing
     #[arg(long, conflicts_with = "files")]
@@ -453,7 +453,7 @@ pub struct PressureArguments {
     oriole scev kernel.ptx --block 128 --json"
 )]
 pub struct ScevArguments {
-    /// Files and folders to read, `-` for the standard input [default: the standard input if it is no terminal and not empty, else an embedded example]
+    /// Files and folders to read, `-` for the standard input [default: the standard input, else an embedded example]
     pub files: Vec<PathBuf>,
     /// Use the embedded example kernel, and read nothing
     #[arg(long, conflicts_with = "files")]
@@ -496,7 +496,7 @@ pub struct ScevArguments {
     oriole explain bank-conflict                  what a finding means, and what to do about it"
 )]
 pub struct AnalyzeArguments {
-    /// Files and folders to read, `-` for the standard input [default: the standard input if it is no terminal and not empty, else an embedded example]
+    /// Files and folders to read, `-` for the standard input [default: the standard input, else an embedded example]
     pub files: Vec<PathBuf>,
     /// Use the embedded example kernel, and read nothing
     #[arg(long, conflicts_with = "files")]

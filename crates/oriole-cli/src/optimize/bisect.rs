@@ -7,8 +7,7 @@ use oriole::{Fuel, Keep, Module, Options, Report};
 use oriole_files::temporary;
 use std::fmt::Write;
 
-/// The functions that are kept with all the fuel there is. With less of it, what passes make of these is kept, too: halfway a function may
-/// cost more, and whether it is kept is not what is asked.
+/// The functions that are kept with all the fuel there is. They are kept with less, too: halfway a function may cost more.
 pub fn settled(module: &Module, options: &Options) -> Result<Keep, Failure> {
     let options = Options {
         fuel: Fuel::unlimited(),

@@ -140,7 +140,7 @@ impl Uses {
         }
     }
 
-    /// Whether `ptxas` certainly keeps an array of so many bytes in registers and selects among them. It does so for few elements of 16 or
+    /// Whether `ptxas` certainly keeps an array of so many bytes in registers. It does so for few elements of 16 or
     /// 32 bits, the fewer the more often they are selected; it unrolls loops first. Calls are another matter. Measured with `ptxas` 13.0.88 for sm_75 to sm_120;
     /// `tests/local_arrays.rs` measures it again.
     fn is_kept_in_registers(&self, bytes: Option<u32>) -> bool {
