@@ -368,7 +368,7 @@ def analyze(
 ) -> Analysis:
     """Says what wastes time in each kernel. Raises `PtxError` if the PTX is malformed.
 
-    `block` is the shape of blocks, a number or up to three; without it what each kernel requires, else 256 threads. `arguments` says
+    `block` is the shape of blocks, a number or up to three; without it what each kernel requires, else 256 threads, or fewer if it allows no more. `arguments` says
     what parameters are, by number from 0. `kernel` names the only one to analyze. `shared` is the number of bytes
     of shared memory that the launch adds; without it, the occupancy of a kernel that uses such memory leaves it out.
     """

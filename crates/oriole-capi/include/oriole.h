@@ -37,7 +37,7 @@ struct OrioleResult *oriole_optimize(const char *name,
                                      size_t length,
                                      int32_t level);
 
-// Analyzes PTX. `block` is the shape of blocks, three numbers, or null for what each kernel requires, else 256 threads. The text
+// Analyzes PTX. `block` is the shape of blocks, three numbers, or null for what each kernel requires, else 256 threads, or fewer if it allows no more. The text
 // of the result is a JSON document, as that of `oriole analyze --json`. Safe to call from several threads at once.
 //
 // # Safety

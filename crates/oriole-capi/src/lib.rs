@@ -84,7 +84,7 @@ pub unsafe extern "C" fn oriole_optimize(
     })
 }
 
-/// Analyzes PTX. `block` is the shape of blocks, three numbers, or null for what each kernel requires, else 256 threads. The text
+/// Analyzes PTX. `block` is the shape of blocks, three numbers, or null for what each kernel requires, else 256 threads, or fewer if it allows no more. The text
 /// of the result is a JSON document, as that of `oriole analyze --json`. Safe to call from several threads at once.
 ///
 /// # Safety

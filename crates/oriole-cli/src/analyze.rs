@@ -42,7 +42,7 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
     let (mut is_found, mut kernels) = (false, 0);
     let work =
         |text: &Text<'_>, log: &Log<'_>| analyze(&text.input, arguments, &options, &style, log);
-    let batch = Batch::of(&arguments.files)?;
+    let batch = Batch::or_example(&arguments.files, arguments.example, report)?;
     let tally = batch.run(report, &work, |_, texts: Vec<Analyzed>| {
         for text in texts {
             is_found |= text.is_found;
@@ -91,7 +91,7 @@ fn analyze(
     if !notes.is_empty() {
         log.diagnostics(&source, &notes);
     }
-    let mut sources = Sources::of(arguments, &input.name);
+    let mut sources = Sources::of(arguments, input);
     let (mut text, mut is_found) = (String::new(), false);
     for kernel in &kernels {
         let findings = kernel.ranked();
@@ -310,11 +310,11 @@ const MOST_SOURCE: u64 = 1 << 24;
 
 impl Sources {
     /// Those of a file: below the folders that were named, and beside it.
-    fn of(arguments: &AnalyzeArguments, file: &str) -> Sources {
+    fn of(arguments: &AnalyzeArguments, input: &Input) -> Sources {
         let mut roots = arguments.source_root.clone();
-        roots.extend(Path::new(file).parent().map(Path::to_path_buf));
+        roots.extend(Path::new(&input.name).parent().map(Path::to_path_buf));
         let mut texts = BTreeMap::new();
-        if arguments.files.is_empty() {
+        if input.is_example {
             let (name, text) = oriole::EXAMPLE_SOURCE;
             texts.insert(name.to_owned(), Some(text.to_owned()));
         }

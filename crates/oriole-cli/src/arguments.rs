@@ -14,7 +14,7 @@ use std::path::PathBuf;
     version,
     after_help = "Exit status: 0 done, 1 a kernel trapped or a finding or difference was asked to fail, 2 the input, the \
                   arguments or a file is bad, 3 Oriole itself failed.\n\n\
-                  Try `oriole opt`, `oriole analyze` and `oriole dump --ssa`: without a file they use an embedded example kernel."
+                  Try `oriole opt --example`, `oriole analyze --example` and `oriole dump --ssa --example`: they use an embedded kernel."
 )]
 pub struct Arguments {
     /// Options every command takes.
@@ -114,9 +114,9 @@ pub enum Command {
 /// Arguments of `oriole opt`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    oriole opt                               the embedded example, at the default level\n  \
+    oriole opt --example                     the embedded example, at the default level\n  \
     oriole opt kernel.ptx -o out.ptx         a file, written atomically\n  \
-    nvcc -ptx -o - k.cu | oriole opt - -O3   from a pipe\n  \
+    nvcc -ptx -o - k.cu | oriole opt -O3     from a pipe\n  \
     oriole opt k.ptx --passes dead-code --stats --print-after all\n  \
     oriole opt k.ptx --named-phases gvn-cse,84   single phases, by pass, number or ptxas's name\n  \
     oriole opt k.ptx --diff --remarks        what changes, and why\n  \
@@ -125,8 +125,11 @@ pub enum Command {
     oriole opt k.ptx --ptxas -o out.ptx      functions stay as they were if ptxas makes worse code of them\n  \
     oriole opt k.ptx --bisect 'ptxas -arch=sm_90 {}'   the first rewrite after which the command fails")]
 pub struct OptArguments {
-    /// The file to read, `-` for the standard input; without one, an embedded example
+    /// The file to read, `-` for the standard input [default: the standard input, else an embedded example]
     pub file: Option<PathBuf>,
+    /// Use the embedded example kernel, and read nothing
+    #[arg(long, conflicts_with = "file")]
+    pub example: bool,
     /// The file to write [default: the standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -225,13 +228,16 @@ pub struct CheckArguments {
     oriole dump --ssa kernel.ptx             every function in SSA form\n  \
     oriole dump --ssa --lines kernel.ptx     the same, and which line each instruction is from\n  \
     oriole dump --cfg kernel.ptx | dot -Tsvg -o cfg.svg\n  \
-    oriole dump --tree --function center     part of the embedded example")]
+    oriole dump --tree --example --function center   part of the embedded example")]
 pub struct DumpArguments {
     /// What to show
     #[command(flatten)]
     pub what: DumpKind,
-    /// The file to read, `-` for the standard input; without one, an embedded example
+    /// The file to read, `-` for the standard input [default: the standard input, else an embedded example]
     pub file: Option<PathBuf>,
+    /// Use the embedded example kernel, and read nothing
+    #[arg(long, conflicts_with = "file")]
+    pub example: bool,
     /// Only this function
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
@@ -400,8 +406,11 @@ pub enum FailOn {
     oriole pressure build/ --ptxas --fail-above 128 --fail-spills --fail-occupancy 25\n\n\
     Exit status: 0 done, 1 a kernel is beyond what --fail-above, --fail-spills or --fail-occupancy allow, 2 bad input.")]
 pub struct PressureArguments {
-    /// Files and folders to read, `-` for the standard input; without one, an embedded example
+    /// Files and folders to read, `-` for the standard input [default: the standard input, else an embedded example]
     pub files: Vec<PathBuf>,
+    /// Use the embedded example kernel, and read nothing
+    #[arg(long, conflicts_with = "files")]
+    pub example: bool,
     /// A block shape to compute occupancy for, such as `256` or `32x8`; may be repeated [default: the kernel's own, else 256]
     #[arg(long, value_name = "XxYxZ")]
     pub block: Vec<BlockShape>,
@@ -444,8 +453,11 @@ pub struct PressureArguments {
     oriole scev kernel.ptx --block 128 --json"
 )]
 pub struct ScevArguments {
-    /// Files and folders to read, `-` for the standard input; without one, an embedded example
+    /// Files and folders to read, `-` for the standard input [default: the standard input, else an embedded example]
     pub files: Vec<PathBuf>,
+    /// Use the embedded example kernel, and read nothing
+    #[arg(long, conflicts_with = "files")]
+    pub example: bool,
     /// Only this function
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
@@ -484,12 +496,15 @@ pub struct ScevArguments {
     oriole explain bank-conflict                  what a finding means, and what to do about it"
 )]
 pub struct AnalyzeArguments {
-    /// Files and folders to read, `-` for the standard input; without one, an embedded example
+    /// Files and folders to read, `-` for the standard input [default: the standard input, else an embedded example]
     pub files: Vec<PathBuf>,
+    /// Use the embedded example kernel, and read nothing
+    #[arg(long, conflicts_with = "files")]
+    pub example: bool,
     /// Only this kernel
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
-    /// The shape of blocks, as X, XxY or XxYxZ [default: what the kernel requires, else 256]
+    /// The shape of blocks, as X, XxY or XxYxZ [default: what the kernel requires, else 256 threads or as many as it allows]
     #[arg(long, value_name = "XxYxZ")]
     pub block: Option<BlockShape>,
     /// What a parameter of the kernel is, by number from 0
@@ -548,7 +563,7 @@ pub struct DiffArguments {
     pub before: PathBuf,
     /// Likewise of after
     pub after: PathBuf,
-    /// The shape of blocks, as X, XxY or XxYxZ [default: what the kernel requires, else 256]
+    /// The shape of blocks, as X, XxY or XxYxZ [default: what the kernel requires, else 256 threads or as many as it allows]
     #[arg(long, value_name = "XxYxZ")]
     pub block: Option<BlockShape>,
     /// Fail if a kernel is worse

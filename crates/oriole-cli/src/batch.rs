@@ -71,11 +71,21 @@ impl Tally {
 }
 
 impl Batch {
-    /// The files named and those of the folders named; the embedded example if nothing is named.
+    /// The files named and those of the folders named.
     pub fn of(paths: &[PathBuf]) -> Result<Batch, Failure> {
+        Ok(Batch::of_files(files::expand(paths)?))
+    }
+
+    /// Likewise; if nothing is named, the standard input or the embedded example.
+    pub fn or_example(
+        paths: &[PathBuf],
+        is_example: bool,
+        report: &Reporter,
+    ) -> Result<Batch, Failure> {
+        let paths = files::named_or_input(paths, is_example, report)?;
         Ok(Batch {
             is_example: paths.is_empty(),
-            ..Batch::of_files(files::expand(paths)?)
+            ..Batch::of(&paths)?
         })
     }
 
@@ -152,8 +162,7 @@ impl Batch {
             accepted
         };
         if self.is_example {
-            let example = files::example(report);
-            accept(0, vec![done(&Text::of(example), report, work)])?;
+            accept(0, vec![done(&Text::of(files::example()), report, work)])?;
         } else if self.files.len() == 1 || rayon::current_num_threads() == 1 {
             // The one thread there is may be this one, which cannot wait for what it is to do itself.
             for (index, file) in self.files.iter().enumerate() {

@@ -4,7 +4,7 @@ use crate::Failure;
 use crate::arguments::{CheckArguments, Format};
 use crate::batch::Batch;
 use crate::files::{Input, Text};
-use crate::output::JsonList;
+use crate::output::{self, JsonList};
 use crate::report::{Log, Reporter};
 use oriole::{Diagnostic, Severity};
 use oriole_diagnostics::sarif;
@@ -101,11 +101,11 @@ pub fn run(arguments: &CheckArguments, report: &Reporter) -> Result<(), Failure>
                 Format::Text | Format::Html => {
                     std::io::stderr().write_all(text.output.as_bytes())?;
                 }
-                Format::Json => std::io::stdout().write_all(text.output.as_bytes())?,
+                Format::Json => output::standard()?.write_all(text.output.as_bytes())?,
                 Format::Sarif => {
                     let mut output = String::new();
                     results.add(&text.results, &mut output);
-                    std::io::stdout().write_all(output.as_bytes())?;
+                    output::standard()?.write_all(output.as_bytes())?;
                 }
             }
         }
@@ -113,7 +113,7 @@ pub fn run(arguments: &CheckArguments, report: &Reporter) -> Result<(), Failure>
     })?;
     if report.format() == Format::Sarif {
         let rest = results.finish_results(&rules);
-        std::io::stdout().write_all(rest.as_bytes())?;
+        output::standard()?.write_all(rest.as_bytes())?;
     }
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     if is_internal {
@@ -130,7 +130,10 @@ pub fn run(arguments: &CheckArguments, report: &Reporter) -> Result<(), Failure>
     }
     if !arguments.quiet && report.format() == Format::Text {
         let plural = plural(files);
-        writeln!(std::io::stdout(), "{files} file{plural} checked, no errors")?;
+        writeln!(
+            output::standard()?,
+            "{files} file{plural} checked, no errors"
+        )?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::Statement;
 
 pub fn run(arguments: &DumpArguments, report: &Reporter) -> Result<(), Failure> {
-    let input = files::read_or_example(arguments.file.as_deref(), report)?;
+    let input = files::read_or_example(arguments.file.as_deref(), arguments.example, report)?;
     let source = input.source();
     let module = input
         .parse()

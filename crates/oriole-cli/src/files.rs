@@ -1,17 +1,20 @@
 //! Reading input, writing output atomically, finding files.
 
 use crate::Failure;
+use crate::output;
 use crate::report::Reporter;
 use oriole::extract::{self, Image};
 use oriole::{Diagnostic, Error, Module, Source};
 use rayon::prelude::*;
-use std::io::{Read, Write};
+use std::io::{BufRead, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// A name for messages, and the text.
 pub struct Input {
     pub name: String,
     pub text: String,
+    /// Whether it is the embedded example.
+    pub is_example: bool,
     /// Why the bytes are no text, if they are none.
     invalid: Vec<Diagnostic>,
 }
@@ -21,6 +24,7 @@ impl Input {
         Input {
             name,
             text,
+            is_example: false,
             invalid: Vec::new(),
         }
     }
@@ -35,6 +39,7 @@ impl Input {
                 Input {
                     text: module.source().to_owned(),
                     name,
+                    is_example: false,
                     invalid,
                 }
             }
@@ -92,18 +97,53 @@ pub fn triton_shared(input: &Input) -> Option<u32> {
     metadata.get("shared")?.as_u64()?.try_into().ok()
 }
 
-/// Reads a file, the standard input for `-`, or the embedded example for nothing.
-pub fn read_or_example(file: Option<&Path>, report: &Reporter) -> Result<Input, Failure> {
-    match file {
-        Some(file) => read(file),
-        None => Ok(example(report)),
+/// Reads a file, the standard input for `-`; without one, what [`named_or_input`] says.
+pub fn read_or_example(
+    file: Option<&Path>,
+    is_example: bool,
+    report: &Reporter,
+) -> Result<Input, Failure> {
+    let named: Vec<PathBuf> = file.map(Path::to_path_buf).into_iter().collect();
+    match &named_or_input(&named, is_example, report)?[..] {
+        [] => Ok(example()),
+        [file, ..] => read(file),
     }
 }
 
-/// The embedded example.
-pub fn example(report: &Reporter) -> Input {
+/// The files named, else the standard input if it is no terminal and not empty. Nothing stands for the embedded example.
+pub fn named_or_input(
+    files: &[PathBuf],
+    is_example: bool,
+    report: &Reporter,
+) -> Result<Vec<PathBuf>, Failure> {
+    if is_example || !files.is_empty() {
+        return Ok(files.to_vec());
+    }
+    let input = std::io::stdin();
+    // What is looked at stays to be read.
+    if !input.is_terminal()
+        && !input
+            .lock()
+            .fill_buf()
+            .map_err(cannot_read_input)?
+            .is_empty()
+    {
+        return Ok(vec![PathBuf::from("-")]);
+    }
     report.message("note", "no file given: using the embedded example kernel");
-    Input::new("example.ptx".to_owned(), oriole::EXAMPLE.to_owned())
+    Ok(Vec::new())
+}
+
+fn cannot_read_input(error: std::io::Error) -> Failure {
+    Failure::message(format!("cannot read the standard input: {error}"))
+}
+
+/// The embedded example.
+pub fn example() -> Input {
+    Input {
+        is_example: true,
+        ..Input::new("example.ptx".to_owned(), oriole::EXAMPLE.to_owned())
+    }
 }
 
 /// The one text of a file, or of the standard input for `-`.
@@ -243,9 +283,7 @@ fn compile(file: &Path) -> Result<String, Failure> {
 pub fn read_bytes(file: &Path) -> Result<(String, Vec<u8>), Failure> {
     if file == Path::new("-") {
         let mut bytes = Vec::new();
-        read_to_end(std::io::stdin(), &mut bytes).map_err(|error| {
-            Failure::message(format!("cannot read the standard input: {error}"))
-        })?;
+        read_to_end(std::io::stdin(), &mut bytes).map_err(cannot_read_input)?;
         Ok(("<stdin>".to_owned(), bytes))
     } else {
         let name = file.display().to_string();
@@ -273,7 +311,6 @@ fn read_file(file: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     #[cfg(unix)]
     {
-        use std::io::IsTerminal;
         use std::os::unix::fs::FileTypeExt;
         let metadata = opened.metadata()?;
         let kind = metadata.file_type();
@@ -299,7 +336,7 @@ pub fn write(file: Option<&Path>, text: &str) -> Result<(), Failure> {
 /// Like [`write()`], for bytes.
 pub fn write_bytes(file: Option<&Path>, contents: &[u8]) -> Result<(), Failure> {
     let Some(file) = file.filter(|file| *file != Path::new("-")) else {
-        let mut output = std::io::stdout().lock();
+        let mut output = output::standard()?;
         output.write_all(contents)?;
         output.flush()?;
         return Ok(());

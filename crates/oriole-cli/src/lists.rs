@@ -2,13 +2,14 @@
 
 use crate::Failure;
 use crate::arguments::Arguments;
+use crate::output;
 use clap::CommandFactory;
 use oriole::{FindingKind, Level};
 use std::io::Write;
 use std::path::Path;
 
 pub fn passes() -> Result<(), Failure> {
-    let mut output = std::io::stdout().lock();
+    let mut output = output::standard()?;
     writeln!(output, "Passes:")?;
     for pass in oriole_opt::PASSES {
         writeln!(output, "  {:<28} {}", pass.name, pass.summary)?;
@@ -36,7 +37,7 @@ pub fn passes() -> Result<(), Failure> {
 
 /// The page of a kind of finding, or all kinds with what they are.
 pub fn explain(kind: Option<&str>) -> Result<(), Failure> {
-    let mut output = std::io::stdout().lock();
+    let mut output = output::standard()?;
     if let Some(kind) = kind.and_then(FindingKind::from_text) {
         write!(output, "{}", kind.page())?;
         return Ok(());
@@ -48,7 +49,7 @@ pub fn explain(kind: Option<&str>) -> Result<(), Failure> {
 }
 
 pub fn knobs() -> Result<(), Failure> {
-    let mut output = std::io::stdout().lock();
+    let mut output = output::standard()?;
     for knob in oriole_opt::KNOBS {
         writeln!(
             output,
@@ -66,7 +67,7 @@ pub fn knobs() -> Result<(), Failure> {
 pub fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "oriole", &mut script);
-    std::io::stdout().write_all(&script)?;
+    output::standard()?.write_all(&script)?;
     Ok(())
 }
 
@@ -80,7 +81,7 @@ pub fn man(directory: Option<&Path>) -> Result<(), Failure> {
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(command).render(&mut page)?;
-            std::io::stdout().write_all(&page)?;
+            output::standard()?.write_all(&page)?;
         }
     }
     Ok(())

@@ -85,12 +85,19 @@ fn explain(error: &clap::Error) -> ExitCode {
         let argument = argument.to_string_lossy();
         oriole_diagnostics::printable_text(&argument) != argument
     });
+    let is_output = !error.use_stderr();
+    if is_output && oriole_collections::at_start::is_output_closed() {
+        eprintln!("oriole: error: {}", output::CLOSED);
+        return ExitCode::from(2);
+    }
     if is_hostile {
         let text = error.render().to_string();
         eprint!("{}", oriole_diagnostics::printable_text(&text));
-    } else {
-        // Fails if whoever reads it went away.
-        let _ = error.print();
+    } else if let Err(failed) = error.print()
+        && failed.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        eprintln!("oriole: error: {failed}");
+        return ExitCode::from(2);
     }
     ExitCode::from(error.exit_code() as u8)
 }

@@ -101,12 +101,17 @@ fn apply_profile(
 
 pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     let mut options = options(arguments)?;
-    let input = files::read_or_example(arguments.file.as_deref(), report)?;
+    let input = files::read_or_example(arguments.file.as_deref(), arguments.example, report)?;
+    let is_example = input.is_example;
     let mut module = input.into_module(report)?;
     apply_profile(arguments, &module, &mut options)?;
     if let Some(command) = &arguments.bisect {
         let text = bisect::run(&module, &options, command, report.output_color())?;
         return files::write(None, &text);
+    }
+    if options.fuel.is_limited() {
+        options.keep = bisect::settled(&module, &options)?;
+        report.message("note", &format!("--fuel: {}", bisect::JUDGED));
     }
     let assembler = match &arguments.ptxas {
         Some(named) => Some(machine::prepare(named.as_deref(), arguments, &module)?),
@@ -150,7 +155,7 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     if arguments.stats {
         statistics(&done);
     }
-    if arguments.file.is_none() {
+    if is_example {
         for function in &done.functions {
             let (name, before, after) = (&function.name, function.before, function.after);
             let gain = format!(

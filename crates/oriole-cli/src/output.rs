@@ -8,6 +8,20 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 
+/// Why nothing can be written.
+pub const CLOSED: &str = "the standard output is closed";
+
+/// The standard output, to be written.
+///
+/// # Errors
+/// It was closed when the program started: whatever is written would be lost.
+pub fn standard() -> Result<std::io::StdoutLock<'static>, Failure> {
+    match oriole_collections::at_start::is_output_closed() {
+        true => Err(Failure::message(CLOSED)),
+        false => Ok(std::io::stdout().lock()),
+    }
+}
+
 /// Where output goes.
 pub struct Sink<'a> {
     file: Option<(&'a Path, Replacement)>,
@@ -37,7 +51,7 @@ impl<'a> Sink<'a> {
             Some((file, replacement)) => replacement
                 .write_all(text.as_bytes())
                 .map_err(|error| cannot_write(file, &error)),
-            None => Ok(std::io::stdout().lock().write_all(text.as_bytes())?),
+            None => Ok(standard()?.write_all(text.as_bytes())?),
         }
     }
 
@@ -47,7 +61,7 @@ impl<'a> Sink<'a> {
             Some((file, replacement)) => replacement
                 .finish(file)
                 .map_err(|error| cannot_write(file, &error)),
-            None => Ok(std::io::stdout().lock().flush()?),
+            None => Ok(standard()?.flush()?),
         }
     }
 }

@@ -41,7 +41,7 @@ pub fn run(arguments: &PressureArguments, report: &Reporter) -> Result<(), Failu
         has_color: report.output_color(),
     };
     let work = |text: &Text<'_>, log: &Log<'_>| measure(arguments, &text.input, &style, log);
-    let batch = Batch::of(&arguments.files)?;
+    let batch = Batch::or_example(&arguments.files, arguments.example, report)?;
     let mut sink = Sink::new(None)?;
     let mut list = JsonList::new("kernels");
     let (mut above, mut failures, mut target) = (Vec::new(), Vec::new(), None);

@@ -5,6 +5,7 @@ mod buffers;
 use crate::Failure;
 use crate::arguments::{FailOn, RunArguments};
 use crate::files;
+use crate::output;
 use crate::report::Reporter;
 use indicatif::{ProgressBar, ProgressStyle};
 use oriole::{Module, RunError, RunOptions, RunReport};
@@ -214,7 +215,7 @@ pub fn run(arguments: &RunArguments, report: &Reporter) -> Result<(), Failure> {
         .map_err(|error| report.failed(&input.source(), error))?;
     let approximations = recorded(arguments)?;
     let outcome = execute(&module, &given, arguments, approximations.as_ref(), report)?;
-    let mut output = std::io::stdout().lock();
+    let mut output = output::standard()?;
     output.write_all(&outcome.report.output)?;
     for note in &outcome.report.notes {
         report.message("note", note);

@@ -31,7 +31,7 @@ pub fn run(arguments: &ScevArguments, report: &Reporter) -> Result<(), Failure> 
     let work = |text: &Text<'_>, log: &Log<'_>| evolution(text, arguments, &options, log);
     let mut sink = Sink::new(None)?;
     let mut list = JsonList::new("functions");
-    let batch = Batch::of(&arguments.files)?;
+    let batch = Batch::or_example(&arguments.files, arguments.example, report)?;
     let tally = batch.run(report, &work, |_, texts| {
         let mut output = String::new();
         for elements in texts {

@@ -4,6 +4,9 @@ use crate::Failure;
 use crate::report::Reporter;
 use oriole::{Module, Verdict, VerifyOptions};
 
+/// The percentage of instructions below which being equal says little.
+const HALF: usize = 50;
+
 /// Compares a module with the text that optimization made of it.
 pub fn run(
     original: &Module,
@@ -29,7 +32,10 @@ pub fn run(
                 let text = format!(
                     "verified: {name}: equal on {inputs} input{plural}, {executed} % of its instructions executed"
                 );
-                ("note", text)
+                match *executed < HALF {
+                    true => ("warning", format!("{text}, less than half")),
+                    false => ("note", text),
+                }
             }
             Verdict::Different(difference) => {
                 different.push(name);

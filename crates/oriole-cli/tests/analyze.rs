@@ -109,6 +109,44 @@ fn dynamic_shared_memory_counts_or_is_said_to_be_left_out() {
 }
 
 #[test]
+fn no_block_is_larger_than_the_kernel_allows() {
+    let folder = Folder(tempfile::tempdir().expect("a folder"));
+    let two = DYNAMIC.replace(".reqntid 128", ".maxntid 64, 1, 1")
+        + ".visible .entry other()\n{\nret;\n}\n";
+    let two = folder.write("two.ptx", &two);
+    let one = folder.write(
+        "one.ptx",
+        &DYNAMIC.replace(".reqntid 128", ".maxntid 8, 8, 1"),
+    );
+    let required = folder.write("required.ptx", DYNAMIC);
+    let block = |arguments: &[&str]| json(arguments)["kernels"][0]["block"].clone();
+    assert_eq!(
+        block(&["analyze", &one, "--json"]),
+        serde_json::json!([64, 1, 1])
+    );
+    let small = ["analyze", &one, "--json", "--block", "32"];
+    assert_eq!(block(&small), serde_json::json!([32, 1, 1]));
+    for command in ["analyze", "scev", "pressure"] {
+        let refused = oriole(&[command, &one, "--block", "1024"]);
+        assert_eq!(refused.status.code(), Some(2));
+        let text = err(&refused);
+        assert!(
+            text.contains("`kernel` allows 64 threads a block"),
+            "{text}"
+        );
+        let refused = oriole(&[command, &required, "--block", "64"]);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(err(&refused).contains("`kernel` requires blocks of 128x1x1"));
+        // Another kernel of the file can have such blocks.
+        let warned = oriole(&[command, &two, "--block", "1024"]);
+        assert_eq!(warned.status.code(), Some(0), "{}", err(&warned));
+        assert!(err(&warned).contains("warning[wrong-block]"));
+    }
+    let warned = ["analyze", &two, "--json", "--block", "1024"];
+    assert_eq!(block(&warned), serde_json::json!([64, 1, 1]));
+}
+
+#[test]
 fn tensor_memory_limits_blocks() {
     let folder = Folder(tempfile::tempdir().expect("a folder"));
     let alloc = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32";
@@ -217,7 +255,7 @@ fn what_is_known_of_parameters_settles_costs() {
 fn what_is_known_of_pointers_settles_copies() {
     let copies = |more: &[&str]| {
         let file = file("operations.ptx");
-        let mut arguments = vec!["analyze", &file, "--block", "64", "--json"];
+        let mut arguments = vec!["analyze", &file, "--block", "32", "--json"];
         arguments.extend_from_slice(more);
         let report = json(&arguments);
         let kernels = report["kernels"].as_array().unwrap();

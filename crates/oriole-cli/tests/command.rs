@@ -15,7 +15,10 @@ fn with_input(arguments: &[&str], input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the command runs");
-    child.stdin.take().unwrap().write_all(input).unwrap();
+    // A command that refuses its arguments may be gone by now.
+    let written = child.stdin.take().unwrap().write_all(input);
+    let is_gone = |error: std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
+    assert!(written.map_or_else(is_gone, |()| true));
     child.wait_with_output().unwrap()
 }
 
@@ -32,6 +35,105 @@ fn opt_without_a_file_uses_the_example_and_says_so() {
     assert!(!out(&output).contains("mov.u32 %r19, %tid.x"));
     let unchanged = oriole(&["opt", "-O0"]);
     assert!(out(&unchanged).contains("mov.u32 %r19, %tid.x"));
+}
+
+/// What commands that have an example are called with.
+const WITH_EXAMPLE: [&[&str]; 5] = [
+    &["opt"],
+    &["analyze"],
+    &["pressure"],
+    &["scev"],
+    &["dump", "--ssa"],
+];
+
+#[test]
+fn the_standard_input_is_read_before_the_example_is_taken() {
+    let kernel = format!("{HEADER}.visible .entry from_input()\n{{\nret;\n}}\n");
+    for command in WITH_EXAMPLE {
+        let piped = with_input(command, kernel.as_bytes());
+        assert_eq!(piped.status.code(), Some(0), "{}", err(&piped));
+        assert!(out(&piped).contains("from_input"), "{}", out(&piped));
+        assert!(!err(&piped).contains("example"), "{}", err(&piped));
+        let named = with_input(&[command, &["-"]].concat(), kernel.as_bytes());
+        assert_eq!(out(&piped), out(&named));
+        for empty in [with_input(command, b""), oriole(command)] {
+            assert!(out(&empty).contains("center"), "{}", out(&empty));
+            assert!(err(&empty).contains("using the embedded example kernel"));
+        }
+        // Nothing is read: the input does not end.
+        let asked = [command, &["--example"]].concat();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_oriole"))
+            .args(&asked)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command runs");
+        let input = child.stdin.take();
+        let example = child.wait_with_output().unwrap();
+        drop(input);
+        assert_eq!(out(&example), out(&oriole(command)));
+        assert!(!err(&example).contains("no file given"));
+        let both = oriole(&[&asked[..], &["kernel.ptx"]].concat());
+        assert_eq!(both.status.code(), Some(2));
+        let nothing = with_input(&[command, &[""]].concat(), kernel.as_bytes());
+        assert_eq!(nothing.status.code(), Some(2), "{}", out(&nothing));
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_closed_output_is_an_error() {
+    let file = common::saxpy();
+    let shell = |line: &str| {
+        Command::new("sh")
+            .args(["-c", line, env!("CARGO_BIN_EXE_oriole"), &file])
+            .stdin(Stdio::null())
+            .output()
+            .expect("a shell")
+    };
+    for command in [
+        "opt",
+        "check",
+        "analyze",
+        "pressure",
+        "scev",
+        "dump --ssa",
+        "extract",
+        "opt --diff",
+    ] {
+        let output = shell(&format!("\"$0\" {command} \"$1\" >&-"));
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        assert!(
+            err(&output).contains("the standard output is closed"),
+            "{}",
+            err(&output)
+        );
+    }
+    for command in [
+        "passes",
+        "knobs",
+        "explain",
+        "man",
+        "--help",
+        "opt --help",
+        "--version",
+    ] {
+        let output = shell(&format!("\"$0\" {command} >&-"));
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        let head = shell(&format!("\"$0\" {command} | head -c 1"));
+        assert_eq!(err(&head), "", "{command}");
+        let full = shell(&format!("\"$0\" {command} >/dev/full"));
+        assert_eq!(full.status.code(), Some(2), "{command}");
+    }
+    // Nothing is lost: nothing is written there, or it is not asked for.
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join("out.ptx");
+    let written = shell(&format!("\"$0\" opt \"$1\" -o '{}' >&-", to.display()));
+    assert_eq!(written.status.code(), Some(0), "{}", err(&written));
+    assert!(to.exists());
+    let discarded = shell("\"$0\" check \"$1\" 1<>/dev/null");
+    assert_eq!(discarded.status.code(), Some(0), "{}", err(&discarded));
 }
 
 #[test]

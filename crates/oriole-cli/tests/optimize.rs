@@ -169,6 +169,30 @@ fn verification_reports_each_kernel() {
     );
     assert!(err(&output).contains("verified: second: "));
     assert!(out(&output).contains(".entry first"));
+    let skipping = folder.path().join("skipping.ptx");
+    let skipped = "setp.eq.u32 %p1, %r1, 12345;\n@!%p1 bra END;\n".to_owned()
+        + &"st.global.u32 [%rd1], %r1;\nadd.s32 %r1, %r1, 1;\n".repeat(9);
+    let text = format!(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.global .u32 unused = 7;\n.global .u32 used = 9;\n\
+         .visible .entry skipping(.param .u64 p)\n{{\n.reg .b32 %r<2>;\n.reg .b64 %rd<2>;\n.reg .pred %p<2>;\n\
+         ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [used];\n{skipped}END:\nst.global.u32 [%rd1], %r1;\nret;\n}}\n"
+    );
+    std::fs::write(&skipping, text).unwrap();
+    let output = oriole(&[
+        "opt",
+        &skipping.display().to_string(),
+        "--passes",
+        "remove-unused",
+        "--verify",
+    ]);
+    // The variable that is gone is compared with none.
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(!out(&output).contains("unused"), "{}", out(&output));
+    let said = err(&output);
+    assert!(
+        said.contains("warning: verified: skipping: equal on 3 inputs, 25 % of its instructions executed, less than half"),
+        "{said}"
+    );
     let strange = folder.path().join("strange.ptx");
     std::fs::write(
         &strange,
@@ -195,7 +219,8 @@ fn bisection_finds_the_rewrite() {
     let text = out(&output);
     assert!(
         text.starts_with(
-            "the command fails from rewrite 2 of 2 on (3 runs)\n\
+            "the command fails from rewrite 2 of 2 on (3 runs); of the functions that are kept with all rewrites, \
+             what the passes make of them is taken, better or not\n\
              first: line 12: `add.s32`: dead-code.instructions: nobody reads its result (kernel.cu:20)\n\
              --- output after rewrite 1\t\n+++ output after rewrite 2\t\n@@ -11,7 +11,6 @@\n"
         ),
@@ -212,6 +237,33 @@ fn bisection_finds_the_rewrite() {
         assert_eq!(output.status.code(), Some(2));
         assert!(err(&output).contains(message), "{}", err(&output));
     }
+}
+
+#[test]
+fn fuel_and_bisection_judge_what_passes_do() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/corpus/ptx/nvcc/switch_table.O1.sm_80.ptx");
+    let file = file.display().to_string();
+    // No rewrite takes a function in or out, or has it written in another way.
+    for fuel in ["0", "20", "30", "50", "60", "65", "69"] {
+        let output = oriole(&["opt", &file, "--stats", "--fuel", fuel]);
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        let (text, said) = (out(&output), err(&output));
+        assert!(said.contains("better or not"), "{said}");
+        assert!(
+            said.contains(" 1  functions.not-worth-it"),
+            "{fuel}: {said}"
+        );
+        assert!(text.contains("@!%p9 bra $L__BB1_4;"), "{fuel}: {text}");
+        let is_all = text == out(&oriole(&["opt", &file]));
+        assert_eq!(is_all, fuel == "69");
+    }
+    let bisect = |command: &str| oriole(&["opt", &file, "--bisect", command]);
+    // A branch that is turned round when the function is written, whatever passes did.
+    let output = bisect("grep -q '@%p9 bra $L__BB1_7;' {}");
+    assert_eq!(output.status.code(), Some(2));
+    let text = err(&output);
+    assert!(text.contains("written anew without any rewrite"), "{text}");
 }
 
 #[test]

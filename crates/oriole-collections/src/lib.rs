@@ -35,6 +35,8 @@
 
 extern crate alloc;
 
+#[cfg(feature = "std")]
+pub mod at_start;
 pub mod bit_set;
 #[cfg(oriole_tables = "hashbrown")]
 pub mod brown;

@@ -1,5 +1,7 @@
 //! How large launches may be: what a GPU allows, and what the emulator may use itself.
 
+use oriole_isa::Target;
+
 /// Blocks of a grid, by dimension.
 pub(crate) const GRID: [u32; 3] = [0x7fff_ffff, 65_535, 65_535];
 /// Threads of a block, by dimension.
@@ -24,22 +26,13 @@ pub(crate) const PENDING_COPIES: usize = 1 << 16;
 /// Bytes that the emulator uses if nothing else is asked for.
 pub(crate) const MEMORY: u64 = 4 << 30;
 
+/// The target whose limits hold for targets of unknown names.
+const LARGEST: Target = Target::new(9, 0);
+
 /// Bytes of shared memory that a block can have on a target, static and dynamic.
 pub(crate) fn shared_memory(target: &str) -> u64 {
-    let number = target
-        .strip_prefix("sm_")
-        .map(|digits| digits.trim_end_matches(|end: char| end.is_ascii_lowercase()))
-        .and_then(|digits| digits.parse::<u32>().ok());
-    let kilobytes = match number {
-        Some(..70) => 48,
-        Some(70 | 72) => 96,
-        Some(75) => 64,
-        Some(80 | 87) => 163,
-        Some(86 | 89) => 99,
-        Some(120..) => 99,
-        _ => 227,
-    };
-    kilobytes << 10
+    let target = Target::from_text(target).unwrap_or(LARGEST);
+    target.limits().shared_memory_per_block.into()
 }
 
 /// How many sizes multiplied come to, unless they are more than `most`.
@@ -61,6 +54,8 @@ mod tests {
             ("sm_75", 64),
             ("sm_80", 163),
             ("sm_86", 99),
+            ("sm_87", 163),
+            ("sm_88", 163),
             ("sm_90a", 227),
             ("sm_100f", 227),
             ("sm_120", 99),

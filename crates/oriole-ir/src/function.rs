@@ -234,6 +234,11 @@ impl Function {
         self.edited
     }
 
+    /// Says that something was changed, so that the function is written as one that was.
+    pub fn mark_edited(&mut self) {
+        self.edited = true;
+    }
+
     /// Whether the register that a value is named after holds it wherever it is read: all values came of registers that were renamed, and
     /// nothing was changed since.
     pub fn is_as_renamed(&self) -> bool {

@@ -106,6 +106,21 @@ impl LaunchBounds {
         self.required_block.map(product).or(self.maximum_threads)
     }
 
+    /// Whether a launch with such a block keeps to them.
+    pub fn allow(&self, block: [u32; 3]) -> bool {
+        let is_few = |most| product(block) <= most;
+        self.required_block.is_none_or(|own| own == block)
+            && self.maximum_threads.is_none_or(is_few)
+    }
+
+    /// The block that is required, else one of as many threads along x, or as many as are allowed if these are fewer.
+    pub fn usual_block(&self, threads: u32) -> [u32; 3] {
+        let most = self
+            .maximum_threads
+            .map_or(threads, |most| most.clamp(1, threads));
+        self.required_block.unwrap_or([most, 1, 1])
+    }
+
     /// Registers a thread may have at most: 255, or what the bounds leave.
     pub fn register_limit(&self) -> u32 {
         if let Some(limit) = self.maximum_registers {

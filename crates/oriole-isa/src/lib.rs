@@ -40,6 +40,7 @@ mod special_register;
 mod table;
 mod target;
 mod text_enum;
+mod vocabulary;
 
 pub use build::{Builder, MnemonicText};
 pub use effects::{Effects, Ordering, Terminator};
@@ -59,5 +60,5 @@ pub use scalar_type::{ScalarType, TypeKind};
 pub use shuffle::shuffle_source;
 pub use space::{Space, SpaceSet};
 pub use special_register::{Component, SpecialRegister, SpecialRegisterKind, Uniformity};
-pub use table::is_opcode_word;
 pub use target::{Feature, Limits, Target};
+pub use vocabulary::{UnknownWord, is_modifier, unknown_words};

@@ -239,7 +239,7 @@ impl Flag {
     /// How many there are.
     pub(crate) const COUNT: usize = 22;
 
-    const WORDS: [(&'static str, Flag); Flag::COUNT] = [
+    pub(crate) const WORDS: [(&'static str, Flag); Flag::COUNT] = [
         ("ftz", Flag::FlushToZero),
         ("noftz", Flag::NoFlushToZero),
         ("sat", Flag::Saturate),
@@ -558,9 +558,9 @@ fn scope_word(word: &str) -> Option<Scope> {
 }
 
 /// Words that are a letter and a number.
-type NumberWords<const COUNT: usize> = [(&'static str, u8); COUNT];
+pub(crate) type NumberWords<const COUNT: usize> = [(&'static str, u8); COUNT];
 
-const REPEAT_WORDS: NumberWords<8> = [
+pub(crate) const REPEAT_WORDS: NumberWords<8> = [
     ("x1", 1),
     ("x2", 2),
     ("x4", 4),
@@ -571,7 +571,7 @@ const REPEAT_WORDS: NumberWords<8> = [
     ("x128", 128),
 ];
 
-const VECTOR_WORDS: NumberWords<3> = [("v2", 2), ("v4", 4), ("v8", 8)];
+pub(crate) const VECTOR_WORDS: NumberWords<3> = [("v2", 2), ("v4", 4), ("v8", 8)];
 
 fn number_word<const COUNT: usize>(word: &str, words: &NumberWords<COUNT>) -> Option<u8> {
     let found = words.iter().find(|(own, _)| *own == word);

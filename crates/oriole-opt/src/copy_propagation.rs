@@ -294,7 +294,7 @@ impl Propagation<'_> {
         let first_leaf = function.operands(instruction).len() - function.leaves(instruction).len();
         let opcode = format.mnemonic.opcode();
         if format.opaque
-            || (!self.matrix && is_matrix(opcode))
+            || (!self.matrix && format.traits().have(Traits::MULTIPLIES_MATRICES))
             || (!self.mixed && has_immediate(function, instruction))
         {
             return true;
@@ -632,20 +632,6 @@ fn invert_guard(editor: &mut Editor<'_>, instruction: Instruction, predicate: Va
     operands[0] = Operand::Value(predicate);
     let format = editor.format_with_guard(instruction, guard);
     editor.rewrite(instruction, format, &operands);
-}
-
-fn is_matrix(opcode: Opcode) -> bool {
-    matches!(
-        opcode,
-        Opcode::Mma
-            | Opcode::MmaSp
-            | Opcode::WmmaMma
-            | Opcode::WmmaStore
-            | Opcode::WgmmaMmaAsync
-            | Opcode::WgmmaMmaAsyncSp
-            | Opcode::Tcgen05Mma
-            | Opcode::Tcgen05MmaSp
-    )
 }
 
 fn has_immediate(function: &Function, instruction: Instruction) -> bool {

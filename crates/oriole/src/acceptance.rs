@@ -7,17 +7,17 @@
 //! ## Rules
 //! - `non-ascii`: `ptxas` refuses any character outside ASCII, a byte order mark and those in comments and strings too.
 //! - `unknown-target`: the names it knows are in [`TARGETS`].
-//! - `unknown-opcode`: it knows the first words of the instruction table, and words that start with `_`, which are its own.
+//! - `unknown-opcode`, `unknown-modifier`: it knows the words of `oriole_isa::unknown_words`, whatever instruction has them.
 //! - `type-mismatch`: where operands have exactly the type of the instruction ([`is_exact`]), a register must have as many
 //!   bits. `.b` types go with all of these, signed and unsigned types with each other.
 //!
 //! ## Not done
-//! Instructions that take wider registers (`ld`, `st`, `cvt` and the like), packed and narrow types, vectors, modifiers,
-//! guards, operand counts, and what needs a newer target or version than the file names.
+//! Instructions that take wider registers (`ld`, `st`, `cvt` and the like), packed and narrow types, vectors, modifiers of other
+//! instructions, guards, operand counts, and what needs a newer target or version than the file names.
 
 use oriole_diagnostics::{Diagnostic, Span};
 use oriole_ir::{FormatData, Function, Operand, ShapeKind};
-use oriole_isa::{Opcode, ScalarType, is_opcode_word};
+use oriole_isa::{Opcode, ScalarType, UnknownWord, unknown_words};
 use oriole_syntax::tree::{Body, Module, Statement, Text};
 use std::collections::BTreeSet;
 
@@ -142,8 +142,8 @@ enum Verdict {
     New,
     /// Nothing can be said of its instructions.
     Silent,
-    /// `ptxas` knows no such instruction.
-    UnknownOpcode,
+    /// Words that `ptxas` does not know.
+    Unknown(Vec<UnknownWord>),
     /// The type of each leaf, where it is exact.
     Exact(Vec<Option<ScalarType>>),
 }
@@ -152,7 +152,7 @@ enum Verdict {
 #[derive(Default)]
 pub(crate) struct Acceptance {
     verdicts: Vec<Verdict>,
-    /// Opcodes that were warned of: once each is enough.
+    /// Words that were warned of: once each is enough.
     unknown: BTreeSet<String>,
 }
 
@@ -182,18 +182,15 @@ impl Acceptance {
                         _ => None,
                     }
                 };
+                let span = || span().unwrap_or(Span::at(0));
                 let mnemonic = format.mnemonic.text();
                 match &self.verdicts[number] {
                     Verdict::New | Verdict::Silent => {}
-                    Verdict::UnknownOpcode => {
-                        let word = opcode_word(mnemonic);
-                        if self.unknown.insert(word.to_owned()) {
-                            found.push(Diagnostic::warning(
-                                "unknown-opcode",
-                                span().unwrap_or(Span::at(0)),
-                                format!("ptxas 13.0 knows no instruction `{word}`"),
-                            ));
-                        }
+                    Verdict::Unknown(words) => {
+                        let new = words
+                            .iter()
+                            .filter(|own| self.unknown.insert(own.word.clone()));
+                        found.extend(new.map(|own| unknown(own, mnemonic, span())));
                     }
                     Verdict::Exact(types) => {
                         let mut results = function.results(instruction);
@@ -220,7 +217,7 @@ impl Acceptance {
                             found.push(
                                 Diagnostic::warning(
                                     "type-mismatch",
-                                    span().unwrap_or(Span::at(0)),
+                                    span(),
                                     format!(
                                         "ptxas refuses `{name}`, a register of type .{}, as an operand of type .{expected}",
                                         data.scalar_type
@@ -237,20 +234,42 @@ impl Acceptance {
     }
 }
 
-fn opcode_word(mnemonic: &str) -> &str {
-    mnemonic.split('.').next().unwrap_or(mnemonic)
+/// The warning about a word of a mnemonic at a place.
+fn unknown(own: &UnknownWord, mnemonic: &str, place: Span) -> Diagnostic {
+    let word = &own.word;
+    let (id, message) = if own.is_opcode() {
+        (
+            "unknown-opcode",
+            format!("ptxas 13.0 knows no instruction `{word}`"),
+        )
+    } else {
+        (
+            "unknown-modifier",
+            format!("ptxas 13.0 knows no modifier `.{word}`"),
+        )
+    };
+    // A mnemonic that was put together of several words has no place for each.
+    let span = if place.end - place.start == mnemonic.len() as u32 {
+        let start = place.start + own.start as u32;
+        Span::new(start, start + word.len() as u32)
+    } else {
+        place
+    };
+    let warning = Diagnostic::warning(id, span, message);
+    match own.nearest {
+        Some(nearest) => warning.label(format!("did you mean `{nearest}`?")),
+        None => warning,
+    }
 }
 
 fn verdict(format: &FormatData) -> Verdict {
     let mnemonic = &format.mnemonic;
-    if mnemonic.opcode() == Opcode::Unknown {
-        let word = opcode_word(mnemonic.text());
-        // `cctl` is left of PTX before version 2.0.
-        let is_known = word.starts_with('_') || word.starts_with("cctl") || is_opcode_word(word);
-        return if is_known {
+    if mnemonic.is_opaque() {
+        let words = unknown_words(mnemonic.text());
+        return if words.is_empty() {
             Verdict::Silent
         } else {
-            Verdict::UnknownOpcode
+            Verdict::Unknown(words)
         };
     }
     if format.opaque || mnemonic.types().len() != 1 || !is_exact(mnemonic.opcode()) {

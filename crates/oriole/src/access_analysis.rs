@@ -1,8 +1,10 @@
 //! What every memory access of a kernel costs, where it stands, and what of that is waste.
 
+use crate::acceptance::Acceptance;
 use crate::access_arrays::{ArrayAccess, Arrays, arrays};
 use crate::access_fixes::{AccessFix, Fixing, shape_fix};
 use crate::access_reporter::Reporter;
+use crate::blocks;
 use crate::error_of;
 use crate::evolution::{self, LoopReport, name_spaces, translated_or_noted};
 use crate::findings::{self, Finding, FindingKind, FindingSeverity};
@@ -335,7 +337,8 @@ pub struct ShapeWaste {
     pub wasteful: usize,
 }
 
-/// What the memory accesses of the kernels and functions of a module cost, and notes about those it can say nothing of.
+/// What the memory accesses of the kernels and functions of a module cost, notes about those it can say nothing of, and warnings about
+/// instructions that no PTX version knows: their accesses are left out.
 ///
 /// ```
 /// use oriole::{AccessOptions, FindingKind};
@@ -374,8 +377,10 @@ fn accesses_of(
         declared: &declared,
         options,
     };
+    let is_asked = |name: &str| options.kernel.as_deref().is_none_or(|own| own == name);
+    let mut notes = blocks::check(module, &declared, options.block, is_asked)?;
     let mut kernels = Vec::new();
-    let mut notes = Vec::new();
+    let mut acceptance = Acceptance::default();
     let mut formats = Formats::new();
     let mut measuring = Measuring::default();
     for (index, function) in module.functions.iter().enumerate() {
@@ -392,9 +397,16 @@ fn accesses_of(
         let Some(translated) =
             translated_or_noted(module, &globals, index, &mut formats, &mut notes)?
         else {
+            // The formats are lost with the function.
+            acceptance = Acceptance::default();
             continue;
         };
         let mut ssa = translated.function;
+        if is_wanted {
+            let mut warnings = acceptance.of_function(module, body, &ssa);
+            warnings.retain(|own| own.id.starts_with("unknown-"));
+            notes.extend(warnings);
+        }
         let mut analyses = Analyses::new();
         if is_measured {
             let scopes = translated.scopes;
@@ -421,7 +433,9 @@ fn accesses_of(
         let is_kernel = |own: &&mut (usize, KernelAccesses)| own.1.kind == FunctionKind::Entry;
         for (index, kernel) in kernels.iter_mut().filter(is_kernel) {
             kernel.registers = measured[*index].take().map(|(mut prediction, resources)| {
-                let block = options.block.unwrap_or_else(|| block_of(&resources));
+                let bounds = declared.bounds(FunctionId::from_index(*index));
+                let asked = blocks::allowed(options.block, bounds);
+                let block = asked.unwrap_or_else(|| block_of(&resources));
                 let dynamic = resources.dynamic_shared(options.shared);
                 // A kernel that spills has no register left.
                 let spills = |own: &Finding| own.kind == FindingKind::PredictedSpill;
@@ -494,9 +508,9 @@ impl Analyzer<'_> {
         let may_have_changed = name_spaces(ssa, &mut analyses);
         let known_least = least.filter(|_| !may_have_changed);
         let ssa = &*ssa;
-        let required = analyses.environment().bounds().required_block;
-        let given = options.block.or(required);
-        let mut setting = options.setting(given.unwrap_or([DEFAULT_THREADS, 1, 1]));
+        let bounds = *analyses.environment().bounds();
+        let given = blocks::allowed(options.block, &bounds).or(bounds.required_block);
+        let mut setting = options.setting(given.unwrap_or(bounds.usual_block(DEFAULT_THREADS)));
         let kind = ssa.kind();
         if kind != FunctionKind::Entry {
             // What is known is known of parameters of kernels.
@@ -614,7 +628,8 @@ impl Analyzer<'_> {
     fn loops(&self, index: usize, body: &Body, scopes: &Scopes, ssa: &Function) -> Vec<LoopReport> {
         let environment = self.environment(index);
         let mut shape = LaunchShape::of(environment.bounds());
-        shape.block = self.options.block.or(shape.block);
+        let asked = blocks::allowed(self.options.block, environment.bounds());
+        shape.block = asked.or(shape.block);
         let evolution = ScalarEvolution::new(ssa, shape, Knobs::default());
         let lines = SourceLines::of(self.module, &self.files, body);
         evolution::loops(

@@ -255,6 +255,17 @@ struct Worker<'run, 'observer> {
     only_translate: bool,
 }
 
+/// Which functions are written back after phases.
+#[derive(Clone, Copy, PartialEq)]
+enum Written {
+    /// Those that are better than they were. Copies, which come last, only make them worse.
+    IfBetter,
+    /// Those that were changed.
+    IfChanged,
+    /// All, as if they were changed: how they are written does not depend on fuel.
+    Always,
+}
+
 /// A function on its way through the phases.
 struct Work {
     index: usize,
@@ -410,8 +421,12 @@ impl Worker<'_, '_> {
             .filter(|work| work.ssa.is_some())
             .partition(|work| is_asked_for(self, work));
         let saved: Vec<Fuel> = chosen.iter().map(|work| work.fuel.clone()).collect();
-        let must_improve = matches!(plan.options.keep, Keep::Better);
-        let results = self.phases(&mut chosen, phases, must_improve);
+        let written = match plan.options.keep {
+            Keep::Better => Written::IfBetter,
+            Keep::All => Written::IfChanged,
+            Keep::Named(_) => Written::Always,
+        };
+        let results = self.phases(&mut chosen, phases, written);
         for ((work, done), fuel) in chosen.into_iter().zip(results).zip(saved) {
             let is_better = done.is_some_and(|done| self.keep_or_undo(work, done, fuel));
             self.report_function(work, is_better);
@@ -460,7 +475,11 @@ impl Worker<'_, '_> {
             return;
         }
         let fuel = work.fuel.clone();
-        let done = self.phases(&mut [&mut *work], phases, must_improve);
+        let written = match must_improve {
+            true => Written::IfBetter,
+            false => Written::IfChanged,
+        };
+        let done = self.phases(&mut [&mut *work], phases, written);
         let Some(mut done) = done.into_iter().next().flatten() else {
             return;
         };
@@ -490,13 +509,12 @@ impl Worker<'_, '_> {
         }
     }
 
-    /// Runs phases over functions in SSA form and writes them back; nothing for one that had to be left as it was. Those that have to
-    /// improve are not written if they did not: copies, which come last, only make them worse.
+    /// Runs phases over functions in SSA form and writes them back; nothing for one that had to be left as it was.
     fn phases(
         &mut self,
         works: &mut [&mut Work],
         phases: &[Phase],
-        must_improve: bool,
+        written: Written,
     ) -> Vec<Option<Done>> {
         let options = self.plan.options;
         let mut all: Vec<Done> = works.iter().map(|_| Done::new(options.timings)).collect();
@@ -544,20 +562,26 @@ impl Worker<'_, '_> {
                 done.quality = ssa.quality(&mut self.formats, self.plan);
             }
         }
-        let written = works.iter_mut().zip(all);
-        written
-            .map(|(work, done)| {
-                let is_given_up = match done.changes {
-                    0 => !phases.is_empty(),
-                    _ => must_improve && !done.is_better_than(&work.was),
-                };
-                if is_given_up && let Some(ssa) = work.ssa.take() {
-                    self.release(ssa);
-                    return Some(done);
-                }
-                self.write_back(work, done)
-            })
-            .collect()
+        let all = works.iter_mut().zip(all);
+        all.map(|(work, done)| {
+            let is_given_up = match (written, done.changes) {
+                (Written::Always, _) => false,
+                (_, 0) => !phases.is_empty(),
+                (Written::IfChanged, _) => false,
+                (Written::IfBetter, _) => !done.is_better_than(&work.was),
+            };
+            if written == Written::Always
+                && let Some(ssa) = &mut work.ssa
+            {
+                ssa.translated.function.mark_edited();
+            }
+            if is_given_up && let Some(ssa) = work.ssa.take() {
+                self.release(ssa);
+                return Some(done);
+            }
+            self.write_back(work, done)
+        })
+        .collect()
     }
 
     /// Writes a function back after phases; nothing if it had to be left as it was.

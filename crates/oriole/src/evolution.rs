@@ -1,5 +1,6 @@
 //! What ScalarEvolution says of each function: its loops with their counts, and its values with their expressions.
 
+use crate::blocks;
 use crate::error_of;
 use crate::remarks::SourceLine;
 use oriole_analysis::Analyses;
@@ -182,7 +183,8 @@ fn evolution_of(
     let files = SourceFiles::of(&declared, module);
     let source = Source::new(module.name(), module.source());
     let mut reports = Vec::new();
-    let mut notes = Vec::new();
+    let is_asked = |name: &str| options.function.as_deref().is_none_or(|own| own == name);
+    let mut notes = blocks::check(module, &declared, options.block, is_asked)?;
     let mut formats = Formats::new();
     for (index, function) in module.functions.iter().enumerate() {
         let Some(body) = &function.body else {
@@ -209,7 +211,7 @@ fn evolution_of(
             FunctionKind::Entry => LaunchShape::of(environment.bounds()),
             _ => LaunchShape::default(),
         };
-        bounds.block = options.block.or(bounds.block);
+        bounds.block = blocks::allowed(options.block, environment.bounds()).or(bounds.block);
         bounds.grid = options.grid;
         let scopes = &translated.scopes;
         let label_of = |label: u32| label_of(module, scopes, label);

@@ -53,6 +53,7 @@ mod access_analysis;
 mod access_arrays;
 mod access_fixes;
 mod access_reporter;
+mod blocks;
 mod cost;
 mod driver;
 mod evolution;
@@ -286,8 +287,8 @@ pub enum Keep {
     Better,
     /// All, whether they cost less or not: for phases that were chosen by hand.
     All,
-    /// Those of these names, whether they cost less or not. [`FunctionReport::is_better`] of an earlier run says which to ask for:
-    /// with little fuel a function may look worse halfway.
+    /// Those of these names, whether they cost less or not, and written anew even if nothing was done to them.
+    /// [`FunctionReport::is_better`] of an earlier run says which to ask for: with little fuel a function may look worse halfway.
     Named(Vec<String>),
 }
 

@@ -1,5 +1,6 @@
 //! Register pressure, predicted registers and occupancy of functions.
 
+use crate::blocks;
 use crate::evolution::translated_or_noted;
 use crate::machine::Properties;
 use crate::{Diagnostic, Error, Module, Source, error_of};
@@ -12,7 +13,7 @@ use oriole_analysis::liveness::{
 use oriole_analysis::register_model::features::{Summary, features_of};
 use oriole_analysis::register_model::prediction::predict;
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
-use oriole_ir::{Formats, FunctionId};
+use oriole_ir::{Formats, FunctionId, LaunchBounds};
 use oriole_syntax::scopes::{Globals, Scopes};
 use oriole_syntax::tree::Statement;
 use std::collections::BTreeMap;
@@ -199,8 +200,11 @@ fn measure_all(
 ) -> Result<(Vec<FunctionPressure>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let source = &Source::new(module.name(), module.source());
     let mut assembled = options.assembled.clone();
-    let mut notes = Vec::new();
     let outside = oriole_translate::module_of(module, globals);
+    let mut notes = Vec::new();
+    for &block in &options.blocks {
+        notes.extend(blocks::check(module, &outside, Some(block), |_| true)?);
+    }
     let mut formats = Formats::new();
     let mut measuring = Measuring::default();
     for (index, function) in module.functions.iter().enumerate() {
@@ -237,7 +241,8 @@ fn measure_all(
             .position(|assembled| assembled.registers.is_some() && assembled.name == one.name);
         one.assembled = own.map(|place| assembled.swap_remove(place));
         one.target = target;
-        one.shapes = shapes(options, target, &one);
+        let bounds = outside.bounds(FunctionId::from_index(index));
+        one.shapes = shapes(options, bounds, target, &one);
         reports.push(one);
     }
     Ok((reports, notes))
@@ -474,11 +479,13 @@ pub(crate) fn demand(
 
 fn shapes(
     options: &PressureOptions,
+    bounds: &LaunchBounds,
     target: Target,
     report: &FunctionPressure,
 ) -> Vec<ShapeOccupancy> {
     let resources = &report.resources;
-    let mut wanted: Vec<[u32; 3]> = options.blocks.clone();
+    let asked = options.blocks.iter().copied();
+    let mut wanted: Vec<[u32; 3]> = asked.filter(|&block| bounds.allow(block)).collect();
     if wanted.is_empty() {
         wanted.push(block_of(resources));
     }

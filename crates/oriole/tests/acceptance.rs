@@ -5,7 +5,9 @@
 
 #![allow(clippy::print_stderr)]
 
-use oriole::{Severity, check_and_warn, parse};
+use oriole::{AccessOptions, Severity, accesses, check_and_warn, parse};
+use oriole_syntax::tree::Statement;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,6 +45,15 @@ fn what_ptxas_refuses_is_warned_of() {
         warnings(&kernel("sm_90", "", "ad.s32 1, 2;\nad.u32 3;\n_own;\n")),
         [("unknown-opcode", 6)]
     );
+    let misspelled = "ld.golbal.u32 %r1, [0];\nld.golbal.u32 %r2, [0];\nadd.s33 %r1, %r2, 1;\nret;\nbar.snyc 0;\n";
+    assert_eq!(
+        warnings(&kernel("sm_90", ".reg .b32 %r<3>;\n", misspelled)),
+        [
+            ("unknown-modifier", 7),
+            ("unknown-modifier", 9),
+            ("unknown-modifier", 11)
+        ]
+    );
     let declarations = ".reg .b64 %rd<3>;\n.reg .f32 %f<3>;\n.reg .pred %p<3>;\n.reg .b32 %r<3>;\n";
     let body = "add.s32 %rd1, %rd2, 1;\nadd.s32 %r1, %f1, 1;\nand.b32 %r1, %f1, 1;\nsetp.lt.s32 %p1, %r1, %rd1;\n";
     assert_eq!(
@@ -54,6 +65,16 @@ fn what_ptxas_refuses_is_warned_of() {
             ("type-mismatch", 13)
         ]
     );
+}
+
+#[test]
+fn analyses_of_accesses_warn_of_words_that_hide_some() {
+    let body = "ld.golbal.u32 %r1, [0];\nadd.s32 %r1, %f1, 1;\nfrob %r1;\n";
+    let text = kernel("sm_90", ".reg .b32 %r<3>;\n.reg .f32 %f<2>;\n", body);
+    let module = parse("test.ptx", text).expect("PTX");
+    let (_, notes) = accesses(&module, &AccessOptions::default()).expect("accesses");
+    let ids: Vec<_> = notes.iter().map(|own| own.id).collect();
+    assert_eq!(ids, ["unknown-modifier", "unknown-opcode"]);
 }
 
 #[test]
@@ -129,6 +150,75 @@ fn characters_and_opcodes_that_are_warned_of_are_refused() {
         let said = said(&ptxas, folder.path(), "sm_90", &text);
         assert!(said.contains("fatal"), "{text}: {said}");
     }
+}
+
+/// Mnemonics of the corpus with one letter left out or two exchanged, for each word that occurs. Some are words all the same.
+fn misspelled() -> BTreeSet<String> {
+    let mut known = BTreeSet::new();
+    for file in oriole_corpus::files() {
+        let text = std::fs::read_to_string(&file).expect("the file can be read");
+        let module = parse("corpus.ptx", text).expect("PTX");
+        for body in module.functions.iter().filter_map(|own| own.body.as_ref()) {
+            known.extend(body.statements.iter().filter_map(|own| match own {
+                Statement::Instruction(own) => Some(module.text(own.mnemonic).to_owned()),
+                _ => None,
+            }));
+        }
+    }
+    let mut misspelled = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    for mnemonic in &known {
+        let mut start = 0;
+        for word in mnemonic.split('.') {
+            let (before, after) = (&mnemonic[..start], &mnemonic[start + word.len()..]);
+            start += word.len() + 1;
+            if !seen.insert((before.is_empty(), word)) || word.contains(':') {
+                continue;
+            }
+            for at in 1..word.len() {
+                let (head, tail) = word.split_at(at);
+                let (last, first) = (&head[at - 1..], &tail[..1]);
+                let rest = &tail[1..];
+                misspelled.insert(format!("{before}{head}{rest}{after}"));
+                let exchanged = format!("{before}{}{first}{last}{rest}{after}", &head[..at - 1]);
+                if exchanged.starts_with(|own: char| own.is_ascii_lowercase()) {
+                    misspelled.insert(exchanged);
+                }
+            }
+        }
+    }
+    misspelled
+}
+
+#[test]
+fn misspelled_words_that_are_warned_of_are_refused() {
+    let Some(ptxas) = ptxas() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut left: Vec<String> = misspelled().into_iter().collect();
+    let mut counts = [0, 0];
+    while !left.is_empty() {
+        let body: String = left.iter().map(|own| format!("{own} 1;\n")).collect();
+        let text = kernel("sm_100a", "", &body).replace("8.8", "9.0");
+        let said = said(&ptxas, folder.path(), "sm_100a", &text);
+        // It reads no further than to the first instruction that it cannot parse.
+        let read = said
+            .lines()
+            .find(|line| line.contains("; fatal"))
+            .and_then(|line| line.split("line ").nth(1)?.split(';').next()?.parse().ok())
+            .map_or(left.len(), |line: usize| line - 6);
+        for own in &left[..read] {
+            for unknown in oriole_isa::unknown_words(own) {
+                let word = &unknown.word;
+                let is_refused = said.contains(&format!("Unknown modifier '.{word}'"))
+                    || said.contains("Not a name") && said.contains(own.as_str())
+                    || said.contains(&format!("instruction: '{word}"));
+                assert!(is_refused, "`{word}` of `{own}` is warned of");
+                counts[usize::from(unknown.is_opcode())] += 1;
+            }
+        }
+        left.drain(..left.len().min(read + 1));
+    }
+    assert!(counts.iter().all(|&count| count > 100), "{counts:?}");
 }
 
 /// Instructions, with a hole for each register and its right type.

@@ -132,13 +132,21 @@ impl Entry {
     }
 }
 
+/// The names of all rows.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let rows = GROUPS.into_iter().flatten();
+    rows.flat_map(|entry| entry.names.iter().copied())
+}
+
+/// The words that rows list; some more than once.
+pub(crate) fn listed_words() -> impl Iterator<Item = &'static str> {
+    let rows = GROUPS.into_iter().flatten();
+    rows.flat_map(|entry| entry.words.iter().copied())
+}
+
 /// Whether the name of an instruction in the table starts with this word: `cp` does, and `tcgen05`.
-pub fn is_opcode_word(word: &str) -> bool {
-    GROUPS
-        .into_iter()
-        .flatten()
-        .flat_map(|entry| entry.names)
-        .any(|name| name.split('.').next() == Some(word))
+pub(crate) fn is_opcode_word(word: &str) -> bool {
+    names().any(|name| name.split('.').next() == Some(word))
 }
 
 /// A form chosen by its length alone.

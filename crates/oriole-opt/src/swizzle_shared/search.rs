@@ -427,8 +427,7 @@ fn shapes(analyses: &Analyses) -> Vec<[u32; 3]> {
     if let Some(required) = bounds.required_block {
         return vec![required];
     }
-    let most = bounds.maximum_threads.unwrap_or(DEFAULT_THREADS);
-    let most = most.clamp(1, DEFAULT_THREADS);
+    let [most, ..] = bounds.usual_block(DEFAULT_THREADS);
     let mut shapes = vec![[most, 1, 1]];
     if most >= 64 {
         shapes.push([32, most / 32, 1]);

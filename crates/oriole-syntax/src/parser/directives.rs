@@ -8,12 +8,15 @@ use oriole_diagnostics::Diagnostic;
 impl Parser<'_> {
     #[inline(never)]
     pub(super) fn directive(&mut self, level: Level) -> Parsed<()> {
+        if level == Level::Function {
+            self.refuse_in_function()?;
+        }
         match self.current_text() {
             ".reg" | ".sreg" | ".local" | ".shared" | ".global" | ".const" | ".param" | ".tex"
             | ".align" | ".attribute" => self.declaration(level),
             ".visible" | ".extern" | ".weak" | ".common" => self.linkage(level),
             ".entry" | ".func" => self.function(level),
-            ".section" => self.section(level),
+            ".section" => self.section(),
             ".loc" => self.location(level),
             ".target" => self.keep_words(|parser| parser.target_words()),
             ".version" => self.keep_words(|parser| {
@@ -342,17 +345,24 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `.section .name { … }`, the braces verbatim.
-    fn section(&mut self, level: Level) -> Parsed<()> {
-        if level == Level::Function {
-            let error = Diagnostic::error(
-                "section-in-function",
-                self.current().span(),
-                "`.section` stands inside a function",
-            )
+    /// Reports directives that `ptxas` takes outside functions only. What follows is read all the same, but for sections.
+    fn refuse_in_function(&mut self) -> Parsed<()> {
+        let word = self.current_text();
+        let id = match word {
+            ".section" => "section-in-function",
+            ".file" | ".version" | ".address_size" => "directive-in-function",
+            _ => return Ok(()),
+        };
+        let is_section = word == ".section";
+        let message = format!("`{word}` stands inside a function");
+        let error = Diagnostic::error(id, self.current().span(), message)
             .label("is a `}` missing before this?");
-            return Err(self.error(error));
-        }
+        let reported = self.error(error);
+        if is_section { Err(reported) } else { Ok(()) }
+    }
+
+    /// `.section .name { … }`, the braces verbatim.
+    fn section(&mut self) -> Parsed<()> {
         let first = self.body.words.len();
         let result = self.section_words();
         match result {

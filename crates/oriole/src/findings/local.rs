@@ -5,7 +5,7 @@ use oriole_analysis::Analyses;
 use oriole_analysis::liveness::{Liveness, Pressure, Program, RegisterFile};
 use oriole_analysis::memory_requests::Status;
 use oriole_ir::{Access, AccessKind, Base, Instruction, Symbol, Value, Variable};
-use oriole_isa::Space;
+use oriole_isa::{Opcode, Space};
 use std::collections::BTreeMap;
 
 pub(super) fn find(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut Vec<Found>) {
@@ -22,6 +22,12 @@ struct Uses {
     executions: f64,
     /// The first access at an address that is no constant.
     indexed: Option<(Instruction, Value)>,
+    /// Bytes of an element, if all accesses name local memory and elements of that size.
+    element: Option<u32>,
+    /// Accesses at addresses that are no constants: loads and stores in loops, and all outside of them.
+    indexed_loads: usize,
+    indexed_stores: usize,
+    indexed_once: usize,
 }
 
 /// Arrays in local memory: variables that could not be kept in registers.
@@ -59,6 +65,9 @@ fn arrays(subject: &Subject<'_>, found: &mut Vec<Found>) {
         let block = function.block_of(instruction);
         block.is_some_and(|block| subject.loops.depth(block) > 0)
     };
+    let calls = subject
+        .instructions()
+        .any(|(_, own)| function.format(own).mnemonic.opcode() == Opcode::Call);
     for (variable, (symbol, uses)) in uses {
         let data = &function.variables()[variable];
         let Some((instruction, index)) = uses.indexed else {
@@ -69,7 +78,7 @@ fn arrays(subject: &Subject<'_>, found: &mut Vec<Found>) {
             continue;
         }
         let bytes = data.variable_type.bytes;
-        if is_of_library(subject, bytes) {
+        if is_of_library(subject, bytes) || !calls && uses.is_kept_in_registers(bytes) {
             continue;
         }
         let size = bytes.map_or(String::new(), |bytes| format!(", {bytes} bytes,"));
@@ -110,17 +119,43 @@ impl Uses {
         access: &Access,
         instruction: Instruction,
     ) {
-        match access.kind {
-            AccessKind::Load => self.loads += 1,
-            AccessKind::Store | AccessKind::Atomic => self.stores += 1,
+        let element = (access.space == Space::Local).then(|| access.element.bytes());
+        let is_first = self.loads + self.stores == 0;
+        self.element = element.filter(|_| is_first || self.element == element);
+        let is_load = matches!(access.kind, AccessKind::Load);
+        match is_load {
+            true => self.loads += 1,
+            false => self.stores += 1,
         }
         self.executions += subject.executions(block);
         if let Some(Base::Value(value)) = access.address.map(|address| address.base)
-            && self.indexed.is_none()
             && !super::roots::is_constant_place(subject.function, value)
         {
-            self.indexed = Some((instruction, value));
+            self.indexed = self.indexed.or(Some((instruction, value)));
+            match (subject.loops.depth(block) > 0, is_load) {
+                (true, true) => self.indexed_loads += 1,
+                (true, false) => self.indexed_stores += 1,
+                (false, _) => self.indexed_once += 1,
+            }
         }
+    }
+
+    /// Whether `ptxas` certainly keeps an array of so many bytes in registers. It does so for few elements of 16 or
+    /// 32 bits, the fewer the more often they are selected; it unrolls loops first. Calls are another matter. Measured with `ptxas` 13.0.88 for sm_75 to sm_120;
+    /// `tests/local_arrays.rs` measures it again.
+    fn is_kept_in_registers(&self, bytes: Option<u32>) -> bool {
+        let (Some(bytes), Some(element @ (2 | 4))) = (bytes, self.element) else {
+            return false;
+        };
+        let most = match (self.indexed_loads, self.indexed_stores) {
+            (0, 0) if self.indexed_once <= 8 => 80,
+            (0, 0) if self.indexed_once <= 32 => 10,
+            (0, 0) => 0,
+            (loads, 0) | (0, loads) if loads <= 16 => 4,
+            (loads, stores) if loads + stores <= 4 => 3,
+            _ => 0,
+        };
+        bytes.div_ceil(element) <= most
     }
 }
 

@@ -13,10 +13,14 @@ use std::sync::{Arc, Mutex};
 
 /// Bytes of a buffer, at most.
 const BUFFER: usize = 256 << 10;
+/// Bytes of an element of a buffer that loaded indices stay within: a row of a matrix, say.
+const LARGE_ELEMENT: usize = 1 << 10;
 /// Bytes of all buffers, about.
 const BUFFERS: usize = 64 << 20;
 /// Threads of a block, at least, where a kernel takes so many.
 const FEWEST: u32 = 32;
+/// How many times as large buffers become at a time.
+const GROWTH: usize = 8;
 /// Bytes of dynamic shared memory.
 const SHARED: u64 = 32 << 10;
 
@@ -27,6 +31,8 @@ enum Contents {
     Floats,
     /// Small 32-bit integers, fit to be indices.
     Small,
+    /// Indices of so many bytes, each smaller than the elements of a buffer of this many bytes, however large these are.
+    Indices(usize, usize),
     /// Random bits, with numbers among them that programs trip over.
     Bits,
 }
@@ -40,7 +46,11 @@ pub struct Input {
     /// Name and bytes of each parameter, and where buffers' addresses go.
     parameters: Vec<(String, Vec<u8>, Vec<usize>)>,
     contents: Contents,
+    /// How many bytes an index has that is loaded from a buffer, where some is.
+    indices: BTreeMap<Place, usize>,
     seed: u64,
+    /// How many times as large buffers are as at first.
+    growth: usize,
 }
 
 /// Inputs worth trying, best first.
@@ -128,7 +138,9 @@ pub fn generate(
                     shared: SHARED,
                     parameters,
                     contents,
+                    indices: pointers.indices.clone(),
                     seed,
+                    growth: 1,
                 });
             }
         }
@@ -182,6 +194,13 @@ impl Contents {
             0x8000_0001,
         ];
         let mut random = SplitMix64::new(seed);
+        if let Contents::Indices(width, reached) = self {
+            let count = (reached / LARGE_ELEMENT).max(1) as u64;
+            let indices = (0..bytes / width).map(|_| random.next_number() % count);
+            return indices
+                .flat_map(|index| index.to_le_bytes().into_iter().take(width))
+                .collect();
+        }
         (0..bytes / 4)
             .flat_map(|_| {
                 let x = random.next_number();
@@ -189,7 +208,7 @@ impl Contents {
                     Contents::Floats => (((x >> 40) as f32 / (1 << 22) as f32) - 1.5).to_bits(),
                     Contents::Small => (x >> 60) as u32,
                     Contents::Bits if x >> 62 == 0 => EDGES[(x & 7) as usize],
-                    Contents::Bits => x as u32,
+                    Contents::Bits | Contents::Indices(..) => x as u32,
                 };
                 word.to_le_bytes()
             })
@@ -218,7 +237,8 @@ impl Library {
             return found.clone();
         }
         let new = Arc::new(contents.bytes(seed, bytes));
-        if let Ok(mut made) = self.made.lock()
+        if bytes <= BUFFER
+            && let Ok(mut made) = self.made.lock()
             && made.len() < Library::MOST
         {
             made.insert(key, new.clone());
@@ -228,6 +248,25 @@ impl Library {
 }
 
 impl Input {
+    /// Bytes of each buffer.
+    fn bytes_each(&self) -> usize {
+        let holes = self.parameters.iter().map(|(_, _, holes)| holes.len());
+        let holes: usize = holes.sum();
+        (BUFFERS / holes.max(1)).clamp(64, BUFFER) * self.growth
+    }
+
+    /// Makes buffers larger, unless they are as large as they may be: a part of the memory.
+    pub fn grow(&mut self, memory: u64) -> bool {
+        let holes = self.parameters.iter().map(|(_, _, holes)| holes.len());
+        let holes: usize = holes.sum();
+        let after = (self.bytes_each() * holes) as u64 * GROWTH as u64;
+        let may_grow = holes > 0 && self.growth < super::MOST_GROWTH && after <= memory / 4;
+        if may_grow {
+            self.growth *= GROWTH;
+        }
+        may_grow
+    }
+
     /// The launch, with buffers made in a machine: the same for equal machines.
     pub fn launch<'a>(
         &self,
@@ -235,15 +274,10 @@ impl Input {
         kernel: &'a str,
         library: &Library,
     ) -> (Launch<'a>, Vec<(String, Buffer)>) {
-        let holes: usize = self
-            .parameters
-            .iter()
-            .map(|(_, _, holes)| holes.len())
-            .sum();
-        let bytes_each = (BUFFERS / holes.max(1)).clamp(64, BUFFER);
+        let bytes_each = self.bytes_each();
         let mut buffers = Vec::new();
         let mut arguments = Vec::new();
-        for (name, bytes, holes) in &self.parameters {
+        for (parameter, (name, bytes, holes)) in self.parameters.iter().enumerate() {
             let mut bytes = bytes.clone();
             for &hole in holes {
                 let seed = self.seed + 31 * buffers.len() as u64;
@@ -252,7 +286,13 @@ impl Input {
                 } else {
                     format!("{name}+{hole}")
                 };
-                let contents = library.get(self.contents, seed, bytes_each);
+                let contents = match self.indices.get(&(parameter, hole)) {
+                    Some(&width) if self.contents != Contents::Small => {
+                        Contents::Indices(width, bytes_each)
+                    }
+                    _ => self.contents,
+                };
+                let contents = library.get(contents, seed, bytes_each);
                 let buffer = machine.buffer(label.clone(), &contents);
                 bytes[hole..hole + 8].copy_from_slice(&machine.address(buffer).to_le_bytes());
                 buffers.push((label, buffer));

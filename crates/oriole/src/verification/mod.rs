@@ -19,6 +19,10 @@ const COMPARISONS: usize = 3;
 const DOUBTFUL: usize = 12;
 /// Inputs on which a kernel runs on and on, after which it is given up: most such kernels wait for another one, whatever the input.
 const ENDLESS: usize = 3;
+/// How many times as large buffers become, at most, for a kernel that goes beyond them.
+const MOST_GROWTH: usize = 64;
+/// Inputs for which the largest buffers were too small, after which no others are tried.
+const TOO_LARGE: usize = 3;
 /// Bytes of parameters that a kernel can have.
 const PARAMETERS: usize = 32_764;
 /// Thread instructions of a run, at most.
@@ -84,8 +88,10 @@ pub enum Verdict {
 /// What a run left behind.
 struct Outcome {
     report: Report,
-    /// Name and contents of each buffer and variable.
-    memory: Vec<(String, Vec<u8>)>,
+    /// Name and contents of each buffer, in the order of the parameters.
+    buffers: Vec<(String, Vec<u8>)>,
+    /// Contents of the variables of the original, as far as they are still there.
+    variables: BTreeMap<String, Vec<u8>>,
 }
 
 /// Runs every kernel of a module and of what was made of it in the emulator, on generated inputs; several at once where a rayon
@@ -136,13 +142,18 @@ enum Stopped {
     Limit(String),
     /// It executed more instructions than it may.
     Endless(String),
+    /// It went beyond a buffer.
+    Outside(String),
     Trap(String),
 }
 
 impl Stopped {
     fn into_text(self) -> String {
         match self {
-            Stopped::Limit(text) | Stopped::Endless(text) | Stopped::Trap(text) => text,
+            Stopped::Limit(text)
+            | Stopped::Endless(text)
+            | Stopped::Outside(text)
+            | Stopped::Trap(text) => text,
         }
     }
 }
@@ -176,13 +187,35 @@ impl<'a> Judge<'a> {
         if bytes > PARAMETERS {
             return Verdict::Unknown(format!("it has {bytes} bytes of parameters"));
         }
-        let pointers = pointers::of(self.original, function, body, &shape);
+        let mut pointers = pointers::of(self.original, function, body, &shape);
         let mut reason = None;
         let (mut compared, mut passed_over, mut endless) = (0, 0, 0);
         let mut executed = BTreeSet::new();
         let steps = STEPS.max(STEPS_OF_EACH * body.statements.len() as u64);
-        for input in inputs::generate(self.original, body, &shape, &pointers) {
-            let expected = match self.execute(0, kernel, &input, steps, false) {
+        let mut too_large = 0;
+        let inputs = inputs::generate(self.original, body, &shape, &pointers);
+        // What is taken for indices may be something else, pointers say.
+        let others = match pointers.indices.is_empty() {
+            true => Vec::new(),
+            false => {
+                pointers.indices.clear();
+                inputs::generate(self.original, body, &shape, &pointers)
+            }
+        };
+        let first = inputs.len();
+        for (index, mut input) in inputs.into_iter().chain(others).enumerate() {
+            if index >= first && compared > 0 {
+                break;
+            }
+            let mut result = self.execute(0, kernel, &input, steps, false);
+            while matches!(result, Err(Stopped::Outside(_)))
+                && too_large < TOO_LARGE
+                && input.grow(self.memory)
+            {
+                result = self.execute(0, kernel, &input, steps, false);
+            }
+            too_large += usize::from(matches!(result, Err(Stopped::Outside(_))));
+            let expected = match result {
                 Ok(outcome) => outcome,
                 Err(why) => {
                     endless += usize::from(matches!(why, Stopped::Endless(_)));
@@ -198,7 +231,7 @@ impl<'a> Judge<'a> {
                     reason.get_or_insert(why);
                     continue;
                 }
-                Err(Stopped::Endless(why) | Stopped::Trap(why)) => Err(why),
+                Err(Stopped::Endless(why) | Stopped::Outside(why) | Stopped::Trap(why)) => Err(why),
                 Ok(outcome) => Ok(outcome),
             };
             if let Some(difference) = compare(&expected, found) {
@@ -273,25 +306,31 @@ impl<'a> Judge<'a> {
             match trap.kind {
                 TrapKind::TimeLimit | TrapKind::MemoryLimit => Stopped::Limit(text),
                 TrapKind::StepLimit => Stopped::Endless(text),
+                TrapKind::OutOfBounds => Stopped::Outside(text),
                 _ => Stopped::Trap(text),
             }
         })?;
-        let mut memory: Vec<(String, Vec<u8>)> = buffers
+        let buffers = buffers
             .into_iter()
             .map(|(name, buffer)| (name, machine.read(buffer)))
             .collect();
+        let mut variables = BTreeMap::new();
         let top = &self.original.top;
         for declaration in &top.declarations {
             if declaration.storage == Storage::Global {
                 for declarator in top.declarators(declaration) {
                     let name = self.original.text(declarator.name);
                     if let Some(bytes) = machine.read_variable(name) {
-                        memory.push((name.to_owned(), bytes));
+                        variables.insert(name.to_owned(), bytes);
                     }
                 }
             }
         }
-        Ok(Outcome { report, memory })
+        Ok(Outcome {
+            report,
+            buffers,
+            variables,
+        })
     }
 
     /// The clock that a function reads, or one that it names and so may call.
@@ -348,7 +387,13 @@ fn compare(expected: &Outcome, found: Result<Outcome, String>) -> Option<String>
         Ok(found) => found,
         Err(trap) => return Some(format!("it now stops: {trap}")),
     };
-    for ((name, left), (_, right)) in expected.memory.iter().zip(&found.memory) {
+    let buffers = expected.buffers.iter().zip(&found.buffers);
+    let buffers = buffers.map(|((name, left), (_, right))| (name, left, right));
+    // A variable that is gone was used by nobody.
+    let variables = expected.variables.iter();
+    let variables =
+        variables.filter_map(|(name, left)| Some((name, left, found.variables.get(name)?)));
+    for (name, left, right) in buffers.chain(variables) {
         let place = left
             .iter()
             .zip(right)
@@ -500,6 +545,68 @@ done:
             variable.starts_with("different: `total` holds"),
             "{variable}"
         );
+    }
+
+    #[test]
+    fn variables_are_paired_by_name() {
+        let text = KERNEL.replace(
+            ".global .u32 total;",
+            ".global .u32 unused = 7;\n.global .u32 total = 9;",
+        );
+        let removed = verdict(&text, ".global .u32 unused = 7;\n", "");
+        assert_eq!(removed, "3 inputs, 100 %");
+        let wrong = verdict(
+            &text,
+            ".global .u32 unused = 7;\n.global .u32 total = 9",
+            ".global .u32 total = 8",
+        );
+        assert!(
+            wrong.starts_with("different: `total` holds 0x00000009"),
+            "{wrong}"
+        );
+    }
+
+    #[test]
+    fn buffers_grow_until_kernels_fit() {
+        // 128 threads, 8 KB from one to the next.
+        let far = KERNEL.replace(
+            "mul.wide.u32 %rd4, %r4, 4;",
+            "mul.wide.u32 %rd4, %r4, 8192;",
+        );
+        assert_eq!(verdict(&far, "", ""), "3 inputs, 100 %");
+        let wrong = verdict(&far, "mul.f32", "add.f32");
+        assert!(wrong.starts_with("different: `out` holds 0x"), "{wrong}");
+        let farther = KERNEL.replace(
+            "ld.global.f32 %f2, [%rd5];",
+            "ld.global.f32 %f2, [%rd5+67108864];",
+        );
+        let verdict = self::verdict(&farther, "", "");
+        assert!(
+            verdict.starts_with("could not run: out-of-bounds"),
+            "{verdict}"
+        );
+    }
+
+    #[test]
+    fn loaded_indices_stay_within_buffers() {
+        for (width, bits) in [("u64", 64), ("u32", 32), ("u16", 16)] {
+            let convert = match bits {
+                64 => "mov.b64 %rd4, %i;".to_owned(),
+                _ => format!("cvt.u64.{width} %rd4, %i;"),
+            };
+            let gather = KERNEL
+                .replace(
+                    "ld.global.f32 %f2, [%rd5];",
+                    &format!(
+                        "ld.global.{width} %i, [%rd5];\n{convert}\nshl.b64 %rd4, %rd4, 10;\n\
+                         add.s64 %rd5, %rd3, %rd4;\nld.global.f32 %f2, [%rd5];\nmul.wide.u32 %rd4, %r4, 4;"
+                    ),
+                )
+                .replace("mul.wide.u32 %rd4, %r4, 4;\n    add.s64 %rd5", "mul.wide.u32 %rd4, %r4, 8;\n    add.s64 %rd5")
+                .replace(".reg .pred %p;", &format!(".reg .pred %p; .reg .b{bits} %i;"));
+            let same = verdict(&gather, "", "");
+            assert_eq!(same, "3 inputs, 100 %", "{gather}");
+        }
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Pointers {
     pub certain: BTreeSet<Place>,
     /// Perhaps.
     pub possible: BTreeSet<Place>,
+    /// What points to integers that are used in addresses, and how many bytes these have.
+    pub indices: BTreeMap<Place, usize>,
 }
 
 /// Times the statements are walked: values go around a loop once.
@@ -31,6 +33,8 @@ struct Walk<'module> {
     /// Where the value of a register may come from.
     origins: BTreeMap<&'module str, BTreeSet<Place>>,
     found: Pointers,
+    /// What the integers that a register depends on were loaded through, and their bytes.
+    loaded: BTreeMap<&'module str, BTreeSet<(Place, usize)>>,
     converted: BTreeSet<Place>,
     /// Origins of each address.
     addresses: Vec<BTreeSet<Place>>,
@@ -46,6 +50,7 @@ pub fn of(module: &Module, function: &Function, body: &Body, signature: &Signatu
         parameters: BTreeMap::new(),
         origins: BTreeMap::new(),
         found: Pointers::default(),
+        loaded: BTreeMap::new(),
         converted: BTreeSet::new(),
         addresses: Vec::new(),
     };
@@ -84,6 +89,14 @@ pub fn of(module: &Module, function: &Function, body: &Body, signature: &Signatu
     walk.found
 }
 
+/// The bytes of the integers that a load gives, if it gives any.
+fn integer_bytes(mnemonic: &str) -> Option<usize> {
+    let element = mnemonic.rsplit('.').next()?;
+    let bits = element.strip_prefix(['u', 's', 'b'])?;
+    let bytes = bits.parse::<usize>().ok()? / 8;
+    matches!(bytes, 1 | 2 | 4 | 8).then_some(bytes)
+}
+
 impl<'module> Walk<'module> {
     fn instruction(&mut self, mnemonic: &str, operands: &[&'module [Operand]]) {
         let opcode = mnemonic.split('.').next().unwrap_or(mnemonic);
@@ -91,8 +104,11 @@ impl<'module> Walk<'module> {
             self.load(mnemonic, operands);
             return;
         }
+        self.follow_loaded(mnemonic, operands);
         for nodes in operands {
             if nodes[0].kind == OperandKind::Address {
+                let indices: Vec<_> = self.loaded_by(nodes).collect();
+                self.found.indices.extend(indices);
                 let origins = self.origins_of(nodes);
                 if !origins.is_empty() {
                     self.addresses.push(origins);
@@ -123,6 +139,45 @@ impl<'module> Walk<'module> {
         if all.len() + origins.len() <= 2 * MOST_ORIGINS {
             all.extend(origins);
         }
+    }
+
+    /// Notes what the result of an instruction depends on that was loaded.
+    fn follow_loaded(&mut self, mnemonic: &str, operands: &[&'module [Operand]]) {
+        let Some((targets, sources)) = operands.split_first() else {
+            return;
+        };
+        if targets[0].kind == OperandKind::Address {
+            return;
+        }
+        let sources = sources.iter().copied();
+        let loaded: BTreeSet<(Place, usize)> = match mnemonic.starts_with("ld.") {
+            true => {
+                let Some(bytes) = integer_bytes(mnemonic) else {
+                    return;
+                };
+                let places = sources.flat_map(|nodes| self.origins_of(nodes));
+                places.map(|place| (place, bytes)).collect()
+            }
+            false => sources.flat_map(|nodes| self.loaded_by(nodes)).collect(),
+        };
+        if loaded.is_empty() || loaded.len() > MOST_ORIGINS {
+            return;
+        }
+        for node in targets.iter().filter(|node| node.kind == OperandKind::Name) {
+            let all = self.loaded.entry(self.module.text(node.text)).or_default();
+            if all.len() + loaded.len() <= 2 * MOST_ORIGINS {
+                all.extend(&loaded);
+            }
+        }
+    }
+
+    /// What the integers that an operand depends on were loaded through.
+    fn loaded_by(&self, nodes: &[Operand]) -> impl Iterator<Item = (Place, usize)> {
+        let names = nodes
+            .iter()
+            .filter(|node| node.kind == OperandKind::Name)
+            .filter_map(|node| self.loaded.get(self.module.text(node.text)));
+        names.flatten().copied()
     }
 
     /// Where the names in an operand come from.

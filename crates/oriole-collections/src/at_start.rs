@@ -1,0 +1,32 @@
+//! The standard output as it was when the program started.
+//!
+//! The standard library opens `/dev/null` in the place of a standard stream that is closed, before `main`: what is written is lost, and
+//! nobody can tell. So this looks before, in a function that the loader calls. Where it cannot look, the stream counts as open.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static IS_OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the standard output was closed when the program started.
+pub fn is_output_closed() -> bool {
+    IS_OUTPUT_CLOSED.load(Ordering::Relaxed)
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod hook {
+    use super::{IS_OUTPUT_CLOSED, Ordering};
+    use std::path::Path;
+
+    extern "C" fn look() {
+        let is_there = |path: &str| Path::new(path).symlink_metadata().is_ok();
+        // Without /proc nothing can be said.
+        let is_closed = !is_there("/proc/self/fd/1") && is_there("/proc/self/fd");
+        IS_OUTPUT_CLOSED.store(is_closed, Ordering::Relaxed);
+    }
+
+    // SAFETY: the section holds pointers to functions of the C interface, which the loader calls before `main`; this one is such a
+    // function, takes none of their arguments, and needs nothing that the standard library sets up.
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static LOOK: extern "C" fn() = look;
+}
