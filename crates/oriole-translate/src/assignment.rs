@@ -24,7 +24,7 @@
 
 use crate::candidates::Candidate;
 use crate::coalescing::share;
-use crate::copy_placement::{LiveCandidates, Placement, Placer};
+use crate::copy_placement::{LiveCandidates, Lost, Placement, Placer};
 use crate::parallel_copy::{Copy, sequentialize};
 use oriole_analysis::liveness::LiveSets;
 use oriole_analysis::{Analyses, ControlFlow, Loop, Loops};
@@ -56,9 +56,8 @@ pub struct Assignment {
     pub edges: Vec<EdgeCopies>,
     /// Copies before guarded instructions.
     pub ties: DenseMap<Instruction, Vec<Copy<Register>>>,
-    /// Parameters of loop headers whose values copies of edges back would lose before the branch, so that these need a block: see
-    /// [`crate::parameter_isolation`].
-    pub(crate) lost: Vec<Value>,
+    /// What keeps copies of back edges in blocks of their own: see [`crate::parameter_isolation`].
+    pub(crate) lost: Vec<Lost>,
     /// Blocks that stand before loops, and are kept even if there is nothing in them but a branch.
     pub(crate) preheaders: BitSet<Block>,
 }
@@ -759,7 +758,7 @@ impl Assigner<'_> {
                 let live = LiveCandidates { sets, values };
                 let placement = placer.place(block, index, &copies, live, &register);
                 if placement == Placement::NewBlock {
-                    let lost = placer.lost_parameters((block, index), &copies, live, &register);
+                    let lost = placer.lost((block, index), &copies, live, &register);
                     self.assignment.lost.extend(lost);
                 }
                 let copies = self.sequence(&copies);

@@ -42,8 +42,24 @@ pub enum Placement {
 /// More copies than this are not made before a branch that may go the other way, unless it is a loop's.
 const MOST_SPECULATED: usize = 3;
 
-/// More parameters than this are not copied in a loop's header to let the copies of its edge back go before the branch.
-const MOST_ISOLATED: usize = 8;
+/// Something that keeps the copies of a back edge from going before the branch. A copy of it in the loop lets them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lost {
+    /// The branch, or the code after the loop, needs the value of this header parameter in the current iteration.
+    Parameter(Value),
+    /// The copy of this argument overwrites another value that the branch, or the code after the loop, needs.
+    Argument {
+        /// The latch.
+        block: Block,
+        /// The back edge.
+        edge: usize,
+        /// The number of the argument.
+        position: usize,
+    },
+}
+
+/// Most copies that a loop gets so that those of its back edge can go before the branch.
+const MOST_ISOLATED: usize = 32;
 
 /// What is looked at for each value of a function at most, over all edges: how much is live where an edge leads has no bound.
 const LIVE_BUDGET_PER_VALUE: usize = 16;
@@ -146,30 +162,49 @@ impl<'a> Placer<'a> {
         self.all_needed(block, live, |value| !is_written(value))
     }
 
-    /// The parameters of a loop's header whose values the copies of an edge back to it would lose before the branch: the branch itself or
-    /// who is behind the loop needs them. None if something else is in the way too.
-    pub fn lost_parameters(
+    /// What the copies of a back edge would overwrite before the branch. Empty if there is too much of it.
+    pub fn lost(
         &mut self,
         (block, edge): (Block, usize),
         copies: &[Copy<Register>],
         live: LiveCandidates<'_>,
         register: &impl Fn(Value) -> Register,
-    ) -> Vec<Value> {
+    ) -> Vec<Lost> {
         if self.fixed_placement(block, edge).is_some() || !self.goes_back(block, edge) {
             return Vec::new();
         }
         let function = self.function;
-        let header = function.blocks()[block].edges[edge].target;
+        let back = function.blocks()[block].edges[edge];
         let is_written = written_by(copies, register);
         let mut lost = Vec::new();
-        let are_parameters = self.all_needed(block, live, |value| {
+        let mut overwritten = Vec::new();
+        let is_known = self.all_needed(block, live, |value| {
             if is_written(value) {
-                lost.push(value);
+                match function.values()[value].definition {
+                    Definition::Parameter(own) if own == back.target => {
+                        lost.push(Lost::Parameter(value));
+                    }
+                    _ => overwritten.push(register(value)),
+                }
             }
-            !is_written(value)
-                || function.values()[value].definition == Definition::Parameter(header)
+            true
         });
-        if !are_parameters || lost.len() > MOST_ISOLATED {
+        let parameters = &function.blocks()[back.target].parameters;
+        let passed = function.arguments(back).iter().zip(parameters).enumerate();
+        for (position, (&argument, &parameter)) in passed {
+            if function.use_count(parameter) > 0
+                && function.values()[argument].definition != Definition::Undefined
+                && overwritten.contains(&register(parameter))
+                && register(argument) != register(parameter)
+            {
+                lost.push(Lost::Argument {
+                    block,
+                    edge,
+                    position,
+                });
+            }
+        }
+        if !is_known || lost.len() > MOST_ISOLATED {
             return Vec::new();
         }
         lost

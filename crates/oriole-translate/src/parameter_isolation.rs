@@ -1,5 +1,5 @@
-//! Lets a loop's header copy a parameter that is needed behind the copies of the edge back: the lost copy problem of leaving SSA form,
-//! solved as Boissinot et al. isolate φ-functions (*Revisiting Out-of-SSA Translation*, 2009), but only where it occurs.
+//! Isolates header parameters and their arguments where the copies of a back edge would overwrite what the loop's exit needs. This is the
+//! lost copy problem of leaving SSA form, solved as in Boissinot et al., *Revisiting Out-of-SSA Translation* (2009), only where it occurs.
 //!
 //! ## Example
 //! The branch back reads a predicate that the loop carries:
@@ -10,60 +10,97 @@
 //!         @%p1 bra COPIES;                               @%p3 bra LOOP;
 //! ```
 //!
+//! If the exit needs another value that has the register of a parameter, the latch copies the argument of that parameter before the
+//! branch. The copy and that value are live at once, so they get two registers (`copies_before_exit`).
+//!
 //! ## Soundness
-//! The copy is the first thing in the header, so it is made whenever the parameter gets a value, before anyone reads that.
+//! The copy of a parameter is the first instruction of the header, so every use of the parameter may read the copy. The copy of an
+//! argument is the last instruction before the branch, and only the back edge reads it.
 //!
 //! ## Why
-//! What the branch or the way out of the loop still needs cannot be overwritten before the branch. A block of copies before the header
-//! is what `ptxas` takes for a way into the loop ([`crate::copy_placement`]); a copy in the header costs nothing once it has renamed
-//! registers.
+//! Nothing that the branch or the loop's exit needs may be overwritten before the branch. `ptxas` takes a block of copies before the
+//! header for an entry of the loop ([`crate::copy_placement`]). A copy in the header or the latch costs nothing once it has renamed registers.
 
+use crate::copy_placement::Lost;
 use crate::out_of_ssa::InsertedCopies;
 use oriole_analysis::Analyses;
 use oriole_collections::SmallVec;
-use oriole_ir::{Definition, Editor, Function, Operand, Use, Value};
+use oriole_ir::{Block, Definition, Editor, Function, Instruction, Operand, Use, Value};
 use oriole_isa::build;
 
-/// Lets everyone read copies of these parameters that their blocks make at the start. Gives the copies.
+/// Inserts the copies and lets their uses read them. Gives the copies.
 pub(crate) fn isolate(
     function: &mut Function,
     analyses: &mut Analyses,
-    parameters: &[Value],
+    lost: &[Lost],
 ) -> Vec<InsertedCopies> {
-    let mut parameters = parameters.to_vec();
-    parameters.sort_unstable();
-    parameters.dedup();
+    let mut lost = lost.to_vec();
+    lost.sort_unstable();
+    lost.dedup();
     let mut inserted = Vec::new();
     let mut editor = Editor::new(function);
-    for &parameter in parameters.iter().rev() {
-        let data = editor.function().values()[parameter];
-        let Definition::Parameter(block) = data.definition else {
-            continue;
+    for &own in lost.iter().rev() {
+        let block = match own {
+            Lost::Parameter(parameter) => isolate_parameter(&mut editor, parameter),
+            Lost::Argument {
+                block,
+                edge,
+                position,
+            } => isolate_argument(&mut editor, block, edge, position),
         };
-        let readers: SmallVec<[Use; 8]> = editor.function().uses_of(parameter).collect();
-        let format = editor.plain_format(&build::copy(data.scalar_type), 2);
-        let operands = [Operand::Result(0), Operand::Value(parameter)];
-        let first = editor.function().instructions_of(block).next();
-        let copy = match first {
-            Some(first) => {
-                let copy = editor.insert_before(first, format, &operands, &[data.scalar_type]);
-                editor.copy_line(first, copy);
-                copy
-            }
-            None => editor.append(block, format, &operands, &[data.scalar_type]),
-        };
-        let own = editor.function().results(copy).next();
-        let own = own.expect("a copy has a result");
-        for reader in readers {
-            editor.replace_use(reader, parameter, own);
-        }
-        inserted.push(InsertedCopies {
+        inserted.extend(block.map(|block| InsertedCopies {
             block,
             target: None,
             count: 1,
-        });
+        }));
     }
     let journal = editor.finish();
     analyses.update(function, &journal);
     inserted
+}
+
+/// Copies a parameter at the start of its block. Gives the block.
+fn isolate_parameter(editor: &mut Editor<'_>, parameter: Value) -> Option<Block> {
+    let Definition::Parameter(block) = editor.function().values()[parameter].definition else {
+        return None;
+    };
+    let readers: SmallVec<[Use; 8]> = editor.function().uses_of(parameter).collect();
+    let first = editor.function().instructions_of(block).next();
+    let copy = copy(editor, parameter, block, first);
+    for reader in readers {
+        editor.replace_use(reader, parameter, copy);
+    }
+    Some(block)
+}
+
+/// Copies an argument before the branch that passes it. Gives the block.
+fn isolate_argument(
+    editor: &mut Editor<'_>,
+    block: Block,
+    edge: usize,
+    position: usize,
+) -> Option<Block> {
+    let function = editor.function();
+    let argument = function.arguments(function.edges(block)[edge])[position];
+    let branch = function.last_instruction(block);
+    let copy = copy(editor, argument, block, branch);
+    editor.set_argument(block, edge, position, copy);
+    Some(block)
+}
+
+/// Copies a value before an instruction of a block, or at its end.
+fn copy(editor: &mut Editor<'_>, value: Value, block: Block, next: Option<Instruction>) -> Value {
+    let scalar_type = editor.function().values()[value].scalar_type;
+    let format = editor.plain_format(&build::copy(scalar_type), 2);
+    let operands = [Operand::Result(0), Operand::Value(value)];
+    let copy = match next {
+        Some(next) => {
+            let copy = editor.insert_before(next, format, &operands, &[scalar_type]);
+            editor.copy_line(next, copy);
+            copy
+        }
+        None => editor.append(block, format, &operands, &[scalar_type]),
+    };
+    let mut results = editor.function().results(copy);
+    results.next().expect("a copy has a result")
 }
