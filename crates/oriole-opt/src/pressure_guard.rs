@@ -3,8 +3,7 @@
 //!
 //! ## Method
 //! The pressure along the function, once, raised by all that is allowed. A value may be kept alive longer where the pressure stays
-//! within what the function needs anyhow: its peak, rounded up to the unit in which registers are given to warps, so that as many
-//! warps are resident as before; and within what the launch bounds leave. What comes from outside of a loop is live throughout it. What
+//! within the function's peak and within the launch bounds. What comes from outside of a loop is live throughout it. What
 //! costs more to compute again than a register is worth is always allowed. Predicates and special
 //! registers are rematerialized in another block that is far away, if the function needs more than a few registers at all: there are seven registers
 //! for predicates, and `ptxas` keeps what is too much in others (24 more for one comparison in modular powers of 64 bytes); and compilers that read
@@ -36,9 +35,6 @@ const FEW_REGISTERS: u32 = 24;
 
 /// Registers beside the peak pressure that `ptxas` finds uses for: addresses, uniform values, moves.
 const FEW_LEFT: u32 = 32;
-
-/// Registers are given to warps in units of so many for each thread.
-const REGISTER_UNIT: u32 = 8;
 
 /// Instructions below which a function is not worth asking for its pressure.
 const FEW_INSTRUCTIONS: usize = 48;
@@ -341,10 +337,10 @@ fn most_in_a_block(function: &Function) -> u64 {
     elsewhere + own.into_iter().max().unwrap_or(0)
 }
 
-/// The least pressure that takes another unit of registers, or that `ptxas` has to spill for.
+/// The least pressure that is too high: above the peak, or above the limit that makes `ptxas` spill. A higher peak costs registers even
+/// within the unit of eight that warps get: `ptxas` uses a few registers more or fewer than the peak.
 fn too_many(peak: u32, bounds: &LaunchBounds) -> u32 {
-    let unit = peak.max(FEW_REGISTERS).next_multiple_of(REGISTER_UNIT);
-    unit.min(bounds.register_limit()) + 1
+    peak.max(FEW_REGISTERS).min(bounds.register_limit()) + 1
 }
 
 #[cfg(test)]
