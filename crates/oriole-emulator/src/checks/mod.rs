@@ -241,7 +241,8 @@ impl Executor<'_> {
         }
         for lane in lanes_of(state.active) {
             let Some(spot) = spots[lane] else { continue };
-            if kind.writes() {
+            // Strong accesses of the lanes of a warp never race.
+            if kind.writes() && access.order.is_none() {
                 self.check_twins(state, &spots, lane, &access.registers);
             }
             // Whether the store changes nothing.
