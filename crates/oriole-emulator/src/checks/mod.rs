@@ -52,8 +52,8 @@ impl Findings {
     }
 
     /// Adds those of another part of the launch.
-    pub(crate) fn join(&mut self, other: Findings) {
-        for finding in other.list {
+    pub(crate) fn join(&mut self, others: Vec<Finding>) {
+        for finding in others {
             if self.is_new(finding.kind, finding.severity, finding.lines) {
                 self.list.push(finding);
             }
