@@ -172,7 +172,7 @@ impl Executor<'_> {
             Kind::Unary { operation, d, a } => {
                 let moves = transfer::unary_moves(operation);
                 self.transfer(state, function, d, &[a], moves, |state| {
-                    transfer::unary(operation, state.undefined_bits(a))
+                    transfer::unary(operation, state.operand(a))
                 });
             }
             Kind::Binary { operation, d, a, b } => {
@@ -476,12 +476,17 @@ impl Executor<'_> {
                     return;
                 }
                 // Products carry what is undefined in their matrices.
-                if matches!(opcode, Opcode::Mma | Opcode::MmaSp) {
+                if matches!(opcode, Opcode::Mma | Opcode::MmaSp | Opcode::WmmaMma) {
                     let values = special.operands.iter().filter_map(|own| own.value());
                     for slot in values.collect::<Vec<u32>>() {
                         self.check_sink(state, slot, "a product of matrices");
                     }
                     return;
+                }
+                if opcode == Opcode::WmmaStore
+                    && let Some(SpecialOperand::Vector(slots)) = special.operands.get(1)
+                {
+                    sinks.retain(|slot| !slots.contains(slot));
                 }
                 // The first product of a sum does not read what was there.
                 if opcode == Opcode::WgmmaMmaAsync {

@@ -44,13 +44,18 @@ fn controlled(controls: &[&Lanes], moved: Lanes) -> Lanes {
     std::array::from_fn(|lane| whole[lane] | moved[lane])
 }
 
-pub(super) fn unary(operation: Unary, a: &Lanes) -> Lanes {
+pub(super) fn unary(operation: Unary, own: Operand<'_>) -> Lanes {
+    let a = own.undefined;
     match operation {
         Unary::Not(_) | Unary::NegateF32 { flush: false } | Unary::NegateF64 => *a,
         Unary::Convert { .. } | Unary::Reverse32 => operation.apply(a),
         Unary::AbsoluteF32 { flush: false } => a.map(|bits| bits & 0x7fff_ffff),
         Unary::AbsoluteF64 => a.map(|bits| bits & (u64::MAX >> 1)),
         Unary::Negate(_) => upward(&[a]),
+        Unary::PopulationCount | Unary::LeadingZeros(_) => {
+            let [least, greatest] = bounds(own, 0);
+            differing(&operation.apply(&least), &operation.apply(&greatest))
+        }
         _ => all(&[a]),
     }
 }
@@ -112,7 +117,9 @@ pub(super) fn binary(operation: Binary, a: Operand<'_>, b: Operand<'_>) -> Lanes
         Binary::ShiftLeft(_) | Binary::ShiftRightU(_) | Binary::ShiftRightS(_) => {
             controlled(&[b.undefined], operation.apply(a.undefined, b.values))
         }
-        Binary::MinimumU | Binary::MaximumU => between(operation, a, b, 0),
+        Binary::MinimumU | Binary::MaximumU | Binary::MultiplyHighU32 => {
+            between(operation, a, b, 0)
+        }
         Binary::MinimumS(bits) | Binary::MaximumS(bits) => {
             between(operation, a, b, 1 << (bits - 1))
         }
@@ -131,15 +138,21 @@ fn bounds(own: Operand<'_>, sign: u64) -> [Lanes; 2] {
     [with(sign), with(!sign)]
 }
 
-/// The undefined bits of a result that grows with both operands: those from the first one on in which its bounds differ.
-fn between(operation: Binary, a: Operand<'_>, b: Operand<'_>, sign: u64) -> Lanes {
-    let ([a_least, a_greatest], [b_least, b_greatest]) = (bounds(a, sign), bounds(b, sign));
-    let least = operation.apply(&a_least, &b_least);
-    let greatest = operation.apply(&a_greatest, &b_greatest);
+/// The bits of a number between two bounds that are not given: those from the first one on in which the bounds differ.
+fn differing(least: &Lanes, greatest: &Lanes) -> Lanes {
     std::array::from_fn(|lane| match least[lane] ^ greatest[lane] {
         0 => 0,
         open => u64::MAX >> open.leading_zeros(),
     })
+}
+
+/// The undefined bits of a result that grows with both operands.
+fn between(operation: Binary, a: Operand<'_>, b: Operand<'_>, sign: u64) -> Lanes {
+    let ([a_least, a_greatest], [b_least, b_greatest]) = (bounds(a, sign), bounds(b, sign));
+    differing(
+        &operation.apply(&a_least, &b_least),
+        &operation.apply(&a_greatest, &b_greatest),
+    )
 }
 
 pub(super) fn ternary(operation: Ternary, [a, b, c]: [Operand<'_>; 3]) -> Lanes {
@@ -232,7 +245,7 @@ pub(super) fn compare(comparator: Comparator, a: Operand<'_>, b: Operand<'_>) ->
 pub(super) fn general(general: &General, undefined: &[Bits], values: &[Bits]) -> Option<Vec<Bits>> {
     let mnemonic = &general.mnemonic;
     let opcode = mnemonic.opcode();
-    // The number of operands that are moved. The others say where to.
+    // The number of operands that are moved. Further ones give a place.
     let moved = match opcode {
         Opcode::Mov => usize::MAX,
         Opcode::Shl | Opcode::Shr | Opcode::Bfe | Opcode::Brev => 1,
@@ -263,6 +276,23 @@ pub(super) fn general(general: &General, undefined: &[Bits], values: &[Bits]) ->
                 0 => 0,
                 bits => Bits::MAX << bits.trailing_zeros(),
             }])
+        }
+        // Two numbers are packed beside each other, the first one above. The low bits of a third one are above both.
+        (Opcode::Cvt | Opcode::CvtPack, &[high, low, ref rest @ ..], _) => {
+            let to = mnemonic.first_type()?;
+            let is_pair = to.lanes() == 2 && mnemonic.types().get(1)?.lanes() == 1;
+            if opcode == Opcode::Cvt && !(is_pair && rest.is_empty()) {
+                return None;
+            }
+            let width = to.bits() / to.lanes();
+            let part = |own: Bits| if own == 0 { 0 } else { (1 << width) - 1 };
+            let above = rest.first().map_or(0, |own| own << (2 * width));
+            Some(vec![above | part(high) << width | part(low)])
+        }
+        (Opcode::Bfind, &[own], &[value]) if value & !own != 0 => {
+            let least = approximate(mnemonic, &[value & !own])?.values()[0];
+            let greatest = approximate(mnemonic, &[value | own])?.values()[0];
+            (least == greatest).then(|| vec![0])
         }
         // Undefined factors count where the other factor is not zero.
         (Opcode::Dp4a | Opcode::Dp2a, &[ua, ub, uc], &[a, b, _]) => {
