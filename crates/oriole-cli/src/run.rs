@@ -87,11 +87,16 @@ fn execute(
     result.map_err(|error| match error {
         RunError::Module(error) => report.failed(&source, error),
         RunError::Trap(trap) => {
-            if trap.ptx_line == 0 {
+            let findings = trap.findings.iter().map(|own| own.to_diagnostic());
+            let mut said: Vec<_> = findings.collect();
+            if trap.ptx_line > 0 {
+                said.push(trap.to_diagnostic());
+            } else {
                 // No instruction is to blame.
                 report.message("error", &trap.to_string());
-            } else {
-                report.diagnostics(&source, &[trap.to_diagnostic()]);
+            }
+            if !said.is_empty() {
+                report.diagnostics(&source, &said);
             }
             match trap.kind {
                 TrapKind::BadLaunch => Failure::Reported,

@@ -7,9 +7,9 @@
 use std::collections::VecDeque;
 
 use oriole_isa::memory_cost::{Operation, WarpCopy};
-use oriole_isa::{Geometry, Opcode, ScalarType, Scope, Space};
+use oriole_isa::{Geometry, Opcode, ScalarType, Scope, Semantics, Space};
 
-use crate::access::{LaneAccess, Spot};
+use crate::access::{LaneAccess, Spot, apply_atomic};
 use crate::checks::AccessKind;
 use crate::execute::{Executor, lanes_of};
 use crate::execution::Execution;
@@ -145,7 +145,7 @@ impl Executor<'_> {
             CpAsyncBulkTensor => self.tensor_copy(context),
             TensormapReplace => self.replace_field(context),
             TensormapCpFenceproxy => self.copy_tensor_map(context),
-            StAsync => self.store_asynchronously(context),
+            StAsync | RedAsync => self.store_asynchronously(context),
             _ => Err(context.missing()),
         }
     }
@@ -240,6 +240,7 @@ impl Executor<'_> {
             .first_type()
             .ok_or_else(|| context.missing())?;
         let size = scalar_type.bytes();
+        let operation = context.special.mnemonic.modifiers().operation;
         for lane in lanes_of(context.state.active) {
             let spot = self.spot(
                 context,
@@ -250,16 +251,16 @@ impl Executor<'_> {
                 lane,
             )?;
             for (element, &slot) in sources.iter().enumerate() {
-                let value = context.slot(slot)[lane];
-                self.write(
-                    &mut context.state,
-                    lane,
-                    spot.plus(element as u64 * u64::from(size)),
-                    size,
-                    value,
-                );
+                let at = spot.plus(element as u64 * u64::from(size));
+                let mut value = context.slot(slot)[lane];
+                if let Some(operation) = operation {
+                    let old = self.read(&context.state, lane, at, size);
+                    value = apply_atomic(operation, scalar_type, None, old, value, 0)
+                        .ok_or_else(|| context.missing())?;
+                }
+                self.write(&mut context.state, lane, at, size, value);
             }
-            if let Spot::Shared(block, offset) = spot {
+            if let (Spot::Shared(block, offset), None) = (spot, operation) {
                 let bytes = u64::from(size) * sources.len() as u64;
                 context.state.group.blocks[block]
                     .checks
@@ -500,10 +501,15 @@ impl Executor<'_> {
             context.state.group.blocks[block]
                 .checks
                 .initialize(offset, 8);
+            let opcode = context.special.mnemonic.opcode();
+            let is_relaxed =
+                context.special.mnemonic.modifiers().semantics == Some(Semantics::Relaxed);
+            let arrives = matches!(opcode, Opcode::MbarrierArrive | Opcode::MbarrierArriveDrop);
+            let waits = matches!(opcode, Opcode::MbarrierTestWait | Opcode::MbarrierTryWait);
             let order = Order {
                 scope: Scope::Cluster,
-                acquires: true,
-                releases: true,
+                acquires: !is_relaxed && !arrives,
+                releases: !is_relaxed && !waits,
             };
             self.order(
                 &mut context.state,
@@ -606,7 +612,7 @@ impl Executor<'_> {
                         let range = at as usize..(at + step) as usize;
                         let mut word = [0; 8];
                         word[..step as usize].copy_from_slice(&data[range.clone()]);
-                        let new = crate::access::apply_atomic(
+                        let new = apply_atomic(
                             operation,
                             scalar_type,
                             None,

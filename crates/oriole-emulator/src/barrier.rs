@@ -133,7 +133,7 @@ impl Executor<'_> {
                 "lanes {:#x} execute `{text}` without lanes {before:#x} of their warp, which it needs",
                 context.state.active
             )
-        } else if count.is_none() && live < threads {
+        } else if aligned && count.is_none() && live < threads {
             format!(
                 "{} of {threads} threads have exited before barrier {number} of the block",
                 threads - live

@@ -9,7 +9,7 @@ use oriole_isa::{
 
 use crate::checks::{Origin, Report, What};
 use crate::execute::{Executor, Next, lanes_of};
-use crate::program::{Lanes, NONE, Special, SpecialOperand};
+use crate::program::{Lanes, Special, SpecialOperand};
 use crate::report::FindingKind;
 use crate::special::Context;
 use crate::trap::Outcome;
@@ -22,6 +22,8 @@ struct Sources {
     offsets: Lanes,
     controls: Lanes,
     truth: u32,
+    /// Lanes in which `truth` is undefined, where that is checked.
+    open: u32,
     lanes: u32,
     /// The undefined bits of the values, where they are checked.
     undefined: Lanes,
@@ -47,7 +49,8 @@ impl Sources {
                 take(&mut self.controls, 3)?;
             }
             Opcode::Vote | Opcode::VoteSync => {
-                self.truth |= context.predicate(1)? & context.state.active
+                self.truth |= context.predicate(1)? & context.state.active;
+                self.gather_undefined_predicate(context);
             }
             Opcode::MatchAny | Opcode::MatchAll | Opcode::Redux => take(&mut self.values, 1)?,
             _ => {}
@@ -74,6 +77,37 @@ impl Sources {
                 },
                 _ => own.origin,
             }));
+        }
+    }
+
+    /// Adds what is undefined in the predicate of a vote.
+    fn gather_undefined_predicate(&mut self, context: &Context<'_>) {
+        let state = &context.state;
+        if let Some(&SpecialOperand::Predicate(source)) = context.special.operands.get(1) {
+            let open = state.undefined_predicate(source) & state.active;
+            if open != 0 {
+                self.open |= open;
+                self.origin = self.origin.or(state.origin_of_predicate(source));
+            }
+        }
+    }
+
+    /// The undefined bits of the result of a vote; for a predicate, all or none. Lanes whose predicate is defined may settle it.
+    fn voted_undefined(&self, mode: VoteMode) -> u64 {
+        let (ones, zeros) = (
+            self.truth & !self.open,
+            self.lanes & !self.truth & !self.open,
+        );
+        let is_settled = match mode {
+            VoteMode::Ballot => return self.open.into(),
+            VoteMode::Any => ones != 0,
+            VoteMode::All => zeros != 0,
+            VoteMode::Uniform => ones != 0 && zeros != 0,
+        };
+        if is_settled || self.open == 0 {
+            0
+        } else {
+            u64::MAX
         }
     }
 
@@ -143,6 +177,10 @@ impl Sources {
         }
         (result, truth)
     }
+}
+
+fn is_vote(special: &Special) -> bool {
+    matches!(special.mnemonic.opcode(), Opcode::Vote | Opcode::VoteSync)
 }
 
 /// Which operand is the member mask.
@@ -263,24 +301,35 @@ impl Executor<'_> {
         if self.launch.options.check_races {
             self.check_exchange(context, &sources);
         }
-        let mode = context.special.mnemonic.modifiers().shuffle;
+        let modifiers = context.special.mnemonic.modifiers();
         let here = context.state.here(What::Unread);
-        let undefined = mode
-            .filter(|_| self.launch.options.check_uninitialized)
-            .map(|mode| sources.shuffled_undefined(mode, here));
+        let undefined = match (modifiers.shuffle, modifiers.vote) {
+            _ if !self.launch.options.check_uninitialized => None,
+            (Some(mode), _) => Some(sources.shuffled_undefined(mode, here)),
+            (None, Some(mode)) if is_vote(context.special) => Some((
+                [sources.voted_undefined(mode); 32],
+                sources.origin.unwrap_or(here),
+            )),
+            _ => None,
+        };
         let give = |context: &mut Context<'_>| {
             if context.special.mnemonic.opcode() != Opcode::BarWarpSync {
                 context.set_destination(&values);
                 context.set_truth(truth);
             }
             if let Some((bits, origin)) = &undefined {
-                let slot = match context.special.operands.first() {
-                    Some(&SpecialOperand::Value(slot) | &SpecialOperand::Pair(slot, _)) => slot,
-                    _ => NONE,
-                };
                 let functions = &self.launch.program.functions;
                 let function = &functions[context.state.fragment.function as usize];
-                context.state.undefine(function, slot, bits, 0, *origin);
+                match context.special.operands.first() {
+                    Some(&SpecialOperand::Value(slot) | &SpecialOperand::Pair(slot, _)) => {
+                        context.state.undefine(function, slot, bits, 0, *origin);
+                    }
+                    Some(&SpecialOperand::Predicate(to)) => {
+                        let open = if bits[0] == 0 { 0 } else { u32::MAX };
+                        context.state.define_predicate(to.0 >> 1, open, *origin);
+                    }
+                    _ => {}
+                }
             }
             Ok(())
         };

@@ -200,6 +200,7 @@ impl Executor<'_> {
             block: group.blocks[block].index,
             thread: warp.threads.get(lane as usize).copied().unwrap_or_default(),
             address: fault.address,
+            findings: group.findings.list.clone(),
         })
     }
 

@@ -203,6 +203,18 @@ impl Fragment {
         }
     }
 
+    /// Marks the results to which an element contributes.
+    fn spread(self, results: &mut [bool], columns: usize, (row, column): (usize, usize)) {
+        for (at, own) in results.iter_mut().enumerate() {
+            let (in_row, in_column) = (at / columns == row, at % columns == column);
+            *own |= match self {
+                Fragment::A => in_row,
+                Fragment::B => in_column,
+                Fragment::Accumulator => in_row && in_column,
+            };
+        }
+    }
+
     /// Row and column of an element of an accumulator.
     fn accumulator_place(lane: usize, number: usize) -> (usize, usize) {
         (
@@ -232,15 +244,8 @@ fn carry_undefined(
                 let all = context.state.undefined_bits(slot)[lane];
                 let is_open = |element: usize| all >> (element as u32 * bits) << (64 - bits) != 0;
                 for element in (0..each).filter(|&element| is_open(element)) {
-                    let (row, column) = fragment.place(rows, each, lane, index * each + element);
-                    for (at, own) in undefined.iter_mut().enumerate() {
-                        let (in_row, in_column) = (at / columns == row, at % columns == column);
-                        *own |= match fragment {
-                            Fragment::A => in_row,
-                            Fragment::B => in_column,
-                            Fragment::Accumulator => in_row && in_column,
-                        };
-                    }
+                    let place = fragment.place(rows, each, lane, index * each + element);
+                    fragment.spread(&mut undefined, columns, place);
                 }
             }
         }
@@ -256,6 +261,46 @@ fn carry_undefined(
                 let whole = u64::MAX >> (64 - width(d_type)) << (16 * part);
                 bits | if is_open { whole } else { 0 }
             });
+            context.state.undefine_lane(slot, lane, bits, origin);
+        }
+    }
+    Ok(())
+}
+
+/// Carries what is undefined in the fragments of a `wmma.mma` to its result, as [`carry_undefined`] does.
+fn carry_undefined_fragments(
+    context: &mut Context<'_>,
+    (m, n, k): (usize, usize, usize),
+    [a_type, b_type, c_type, d_type]: [ScalarType; 4],
+) -> Outcome<()> {
+    let mut undefined = vec![false; m * n];
+    let mut slots = Vec::new();
+    for (operand, scalar_type, fragment, rows, columns) in [
+        (1, a_type, Fragment::A, m, k),
+        (2, b_type, Fragment::B, k, n),
+        (3, c_type, Fragment::Accumulator, m, n),
+    ] {
+        let (bits, each) = (width(scalar_type), elements_of(scalar_type));
+        let own = context.vector(operand)?;
+        for index in 0..rows * columns {
+            let (lane, register, shift) = wmma_place(index, own.len(), each, bits);
+            let all = context.state.undefined_bits(own[register])[lane];
+            if all >> shift << (64 - bits) != 0 {
+                fragment.spread(&mut undefined, n, (index / columns, index % columns));
+            }
+        }
+        slots.extend(own);
+    }
+    let origin = context.state.first_origin(&slots);
+    let (bits, each) = (width(d_type), elements_of(d_type));
+    let to = context.vector(0)?;
+    let mut registers = vec![[0u64; 32]; to.len()];
+    for (index, _) in undefined.iter().enumerate().filter(|(_, own)| **own) {
+        let (lane, register, shift) = wmma_place(index, to.len(), each, bits);
+        registers[register][lane] |= u64::MAX >> (64 - bits) << shift;
+    }
+    for (register, &slot) in registers.iter().zip(&to) {
+        for (lane, &bits) in register.iter().enumerate() {
             context.state.undefine_lane(slot, lane, bits, origin);
         }
     }
@@ -480,6 +525,12 @@ impl Executor<'_> {
                             .checks
                             .initialize(offset, size.into());
                     }
+                    let slot = slots[register];
+                    let undefined = context.state.undefined_bits(slot)[lane] >> shift;
+                    let part = undefined & u64::MAX >> (64 - bits);
+                    if part != 0 {
+                        self.store_undefined(&mut context.state, lane, spot, (slot, size, part));
+                    }
                 }
             }
         }
@@ -529,6 +580,9 @@ impl Executor<'_> {
         let c = gather(context, 3, c_type, m, n)?;
         let core = TensorCore::of(a_type, c_type, d_type);
         let d = multiply(&a, &b, &c, None, core);
+        if self.launch.options.check_uninitialized {
+            carry_undefined_fragments(context, (m, n, k), [a_type, b_type, c_type, d_type])?;
+        }
         let slots = context.vector(0)?;
         let bits = width(d_type);
         let each = elements_of(d_type);

@@ -41,7 +41,7 @@ impl Remains {
     fn add_to(self, report: &mut Report, findings: &mut Findings) -> Result<(), Box<Trap>> {
         report.thread_instructions += self.steps;
         report.output.extend(self.output);
-        findings.join(self.findings);
+        findings.join(self.findings.list);
         if report.output.len() > limits::OUTPUT {
             return Err(Box::new(Trap::limit(format!(
                 "`printf` wrote more than {} bytes",
@@ -117,10 +117,14 @@ impl LaunchContext<'_> {
             ..Report::default()
         };
         let mut findings = Findings::default();
-        if parallel {
-            self.run_in_parallel(groups, &mut report, &mut findings)?;
-        } else {
-            self.run_in_order(groups, &mut report, &mut findings)?;
+        let result = match parallel {
+            true => self.run_in_parallel(groups, &mut report, &mut findings),
+            false => self.run_in_order(groups, &mut report, &mut findings),
+        };
+        if let Err(mut trap) = result {
+            findings.join(trap.findings);
+            trap.findings = findings.list;
+            return Err(trap);
         }
         report.findings = findings.list;
         let mut counters = Counters::default();
@@ -163,19 +167,18 @@ impl LaunchContext<'_> {
                 })
                 .collect();
             // The first trap, in the order of blocks, that is not the echo of another.
-            let mut traps: Vec<Box<Trap>> = Vec::new();
-            for result in results {
-                match result {
-                    Ok(remains) => remains.add_to(report, findings)?,
-                    Err(trap) => traps.push(trap),
-                }
-            }
+            let (ended, traps): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+            let mut traps: Vec<_> = traps.into_iter().filter_map(Result::err).collect();
             if !traps.is_empty() {
+                // The findings of the others depend on their ends, which depend on timing.
                 let at = traps
                     .iter()
                     .position(|trap| trap.message != "another block has trapped")
                     .unwrap_or(0);
                 return Err(traps.swap_remove(at));
+            }
+            for remains in ended.into_iter().flatten() {
+                remains.add_to(report, findings)?;
             }
             first = end;
         }

@@ -2,6 +2,8 @@
 
 use oriole_diagnostics::{Diagnostic, Span};
 
+use crate::report::Finding;
+
 /// Why a launch ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -90,6 +92,8 @@ pub struct Trap {
     pub thread: [u32; 3],
     /// The address, where one is to blame.
     pub address: Option<u64>,
+    /// The findings before it, where they were asked for.
+    pub findings: Vec<Finding>,
 }
 
 impl Trap {
@@ -114,6 +118,7 @@ impl Trap {
             block: [0; 3],
             thread: [0; 3],
             address: None,
+            findings: Vec::new(),
         }
     }
 

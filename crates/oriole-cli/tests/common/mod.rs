@@ -13,6 +13,7 @@ pub fn oriole(arguments: &[&str]) -> Output {
 }
 
 /// What it wrote.
+#[allow(dead_code, reason = "not all tests use it")]
 pub fn out(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }

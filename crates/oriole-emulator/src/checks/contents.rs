@@ -182,6 +182,21 @@ impl Executor<'_> {
         }
     }
 
+    /// Stores an element of a matrix with undefined bits.
+    pub(crate) fn store_undefined(
+        &self,
+        state: &mut Execution<'_>,
+        lane: usize,
+        spot: Spot,
+        (slot, size, bits): (u32, u32, u64),
+    ) {
+        if matches!(spot, Spot::Global(..)) {
+            let origin = state.first_origin(&[slot]);
+            self.report_undefined(state, origin, 1 << lane, OUTPUT);
+        }
+        self.set_undefined_at(state, lane, spot, size, bits);
+    }
+
     /// Carries undefined bits of shared memory to the result of an atomic. A comparison with them decides something.
     pub(super) fn check_updated(
         &self,

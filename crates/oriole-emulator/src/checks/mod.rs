@@ -52,8 +52,8 @@ impl Findings {
     }
 
     /// Adds those of another part of the launch.
-    pub(crate) fn join(&mut self, other: Findings) {
-        for finding in other.list {
+    pub(crate) fn join(&mut self, others: Vec<Finding>) {
+        for finding in others {
             if self.is_new(finding.kind, finding.severity, finding.lines) {
                 self.list.push(finding);
             }
@@ -241,7 +241,8 @@ impl Executor<'_> {
         }
         for lane in lanes_of(state.active) {
             let Some(spot) = spots[lane] else { continue };
-            if kind.writes() {
+            // Strong accesses of the lanes of a warp never race.
+            if kind.writes() && access.order.is_none() {
                 self.check_twins(state, &spots, lane, &access.registers);
             }
             // Whether the store changes nothing.

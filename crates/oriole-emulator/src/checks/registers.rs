@@ -1,6 +1,6 @@
 //! Undefined bits of registers, and the places where they decide something.
 
-use oriole_isa::{Bits, Opcode, approximate, evaluate_unpack};
+use oriole_isa::{Bits, Opcode};
 
 use crate::execute::{Executor, combine, lanes_of, predicate, source};
 use crate::execution::Execution;
@@ -11,7 +11,7 @@ use crate::report::FindingKind;
 use crate::uses::{Uses, uses};
 
 use super::Report;
-use super::transfer::{self, Moves, Operand};
+use super::transfer::{self, Operand};
 use super::undefined::{Origin, What};
 
 const NOTHING: Lanes = [0; 32];
@@ -49,7 +49,7 @@ impl Execution<'_> {
         }
     }
 
-    fn undefined_predicate(&self, source: PredicateSource) -> u32 {
+    pub(crate) fn undefined_predicate(&self, source: PredicateSource) -> u32 {
         if source == PredicateSource::TRUE || source == PredicateSource::FALSE {
             return 0;
         }
@@ -75,7 +75,7 @@ impl Execution<'_> {
         (own.lanes & self.active != 0).then(|| self.origin_at(own.origin, What::Register(slot)))
     }
 
-    fn origin_of_predicate(&self, source: PredicateSource) -> Option<Origin> {
+    pub(crate) fn origin_of_predicate(&self, source: PredicateSource) -> Option<Origin> {
         if self.undefined_predicate(source) == 0 {
             return None;
         }
@@ -130,7 +130,7 @@ impl Execution<'_> {
         found.unwrap_or(self.here(What::Carry))
     }
 
-    fn define_predicate(&mut self, slot: u32, undefined: u32, origin: Origin) {
+    pub(crate) fn define_predicate(&mut self, slot: u32, undefined: u32, origin: Origin) {
         if slot >= NONE >> 1 {
             return;
         }
@@ -172,7 +172,7 @@ impl Executor<'_> {
             Kind::Unary { operation, d, a } => {
                 let moves = transfer::unary_moves(operation);
                 self.transfer(state, function, d, &[a], moves, |state| {
-                    transfer::unary(operation, state.undefined_bits(a))
+                    transfer::unary(operation, state.operand(a))
                 });
             }
             Kind::Binary { operation, d, a, b } => {
@@ -364,7 +364,11 @@ impl Executor<'_> {
                     state.undefine(function, slot, low, 0, origin);
                     state.undefine(function, slot + 1, high, 0, origin);
                 }
-                Destination::Predicate(slot) => state.define_predicate(slot, any, origin),
+                Destination::Predicate(slot) => {
+                    let lanes = lanes_of(any).filter(|&lane| low[lane] != 0);
+                    let undefined = lanes.fold(0, |all, lane| all | 1 << lane);
+                    state.define_predicate(slot, undefined, origin);
+                }
             }
         }
         if effects.writes_carry {
@@ -401,45 +405,16 @@ impl Executor<'_> {
                 Source::Predicate(_) => 0,
             }
         };
-        let sources = &general.sources;
-        let types = general.mnemonic.first_type();
-        let has_halves = types.is_some_and(|own| own.lanes() == 2 && own.bits() == 32)
-            && general.mnemonic.types().len() == 1;
-        let how = match general.video.is_some() || is_open {
-            true => Moves::Nothing,
-            false => transfer::moves(general.mnemonic.opcode(), has_halves),
+        let undefined: Vec<Bits> = general.sources.iter().map(bits).collect();
+        let values: Vec<Bits> = general.sources.iter().map(value).collect();
+        let known = match is_open {
+            true => None,
+            false => transfer::general(general, &undefined, &values),
         };
-        let moved = match how {
-            Moves::Operands(count) => {
-                let are_known = sources.iter().skip(count).all(|operand| bits(operand) == 0);
-                let inputs: Vec<Bits> = sources
-                    .iter()
-                    .enumerate()
-                    .map(|(index, operand)| match index < count {
-                        true => bits(operand),
-                        false => value(operand),
-                    })
-                    .collect();
-                let outputs = match general.unpack {
-                    true => {
-                        evaluate_unpack(&general.mnemonic, inputs[0], general.destinations.len())
-                    }
-                    false => approximate(&general.mnemonic, &inputs),
-                };
-                outputs.filter(|_| are_known)
-            }
-            _ => None,
-        };
-        let all = sources.iter().fold(0, |all, operand| all | bits(operand));
         for index in 0..general.destinations.len() {
-            let own: Bits = match (&moved, how) {
-                (Some(outputs), _) => outputs.values().get(index).copied().unwrap_or(0),
-                (None, Moves::Halves) => [0xffff, 0xffff_0000]
-                    .into_iter()
-                    .filter(|half| all & half != 0)
-                    .sum(),
-                _ => Bits::MAX,
-            };
+            let own = known.as_ref().map_or(Bits::MAX, |known| {
+                known.get(index).copied().unwrap_or_default()
+            });
             results[index * 2][lane] = own as u64;
             results[index * 2 + 1][lane] = (own >> 64) as u64;
         }
@@ -483,7 +458,7 @@ impl Executor<'_> {
             Kind::Special(index) => {
                 let special = &function.specials[index as usize];
                 let opcode = special.mnemonic.opcode();
-                if opcode == Opcode::Shfl {
+                if matches!(opcode, Opcode::Shfl | Opcode::Vote | Opcode::VoteSync) {
                     let others = special
                         .operands
                         .iter()
@@ -491,9 +466,9 @@ impl Executor<'_> {
                         .filter_map(|own| own.value());
                     let others: Vec<u32> = others.collect();
                     for slot in others {
-                        self.check_sink(state, slot, "a shuffle");
+                        self.check_sink(state, slot, "an exchange of lanes");
                     }
-                    // The exchange gives the value, with what is undefined in it.
+                    // The exchange gives the result, with what is undefined in it.
                     for slot in predicate_writes {
                         let origin = state.here(What::Carry);
                         state.define_predicate(slot, 0, origin);
@@ -501,12 +476,17 @@ impl Executor<'_> {
                     return;
                 }
                 // Products carry what is undefined in their matrices.
-                if matches!(opcode, Opcode::Mma | Opcode::MmaSp) {
+                if matches!(opcode, Opcode::Mma | Opcode::MmaSp | Opcode::WmmaMma) {
                     let values = special.operands.iter().filter_map(|own| own.value());
                     for slot in values.collect::<Vec<u32>>() {
                         self.check_sink(state, slot, "a product of matrices");
                     }
                     return;
+                }
+                if opcode == Opcode::WmmaStore
+                    && let Some(SpecialOperand::Vector(slots)) = special.operands.get(1)
+                {
+                    sinks.retain(|slot| !slots.contains(slot));
                 }
                 // The first product of a sum does not read what was there.
                 if opcode == Opcode::WgmmaMmaAsync {

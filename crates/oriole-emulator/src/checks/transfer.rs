@@ -3,10 +3,13 @@
 //! A result bit is undefined if undefined operand bits can change it. That is exact for bitwise operations, moves, selections, shifts by defined
 //! amounts, and extensions. Sums and products are undefined from the lowest undefined bit of an operand on. All of any other result is undefined.
 
-use oriole_isa::{Comparison, Opcode};
+use oriole_isa::{
+    Bits, Comparison, Mnemonic, MulMode, Opcode, ScalarType, VideoOperands, approximate, evaluate,
+    evaluate_unpack, evaluate_video,
+};
 
 use crate::lanes::{self, Binary, Comparator, ComparedAs, Ternary, Unary};
-use crate::program::Lanes;
+use crate::program::{General, Lanes, Selectors};
 
 /// An operand: its values and their undefined bits.
 #[derive(Clone, Copy)]
@@ -41,13 +44,18 @@ fn controlled(controls: &[&Lanes], moved: Lanes) -> Lanes {
     std::array::from_fn(|lane| whole[lane] | moved[lane])
 }
 
-pub(super) fn unary(operation: Unary, a: &Lanes) -> Lanes {
+pub(super) fn unary(operation: Unary, own: Operand<'_>) -> Lanes {
+    let a = own.undefined;
     match operation {
         Unary::Not(_) | Unary::NegateF32 { flush: false } | Unary::NegateF64 => *a,
         Unary::Convert { .. } | Unary::Reverse32 => operation.apply(a),
         Unary::AbsoluteF32 { flush: false } => a.map(|bits| bits & 0x7fff_ffff),
         Unary::AbsoluteF64 => a.map(|bits| bits & (u64::MAX >> 1)),
         Unary::Negate(_) => upward(&[a]),
+        Unary::PopulationCount | Unary::LeadingZeros(_) => {
+            let [least, greatest] = bounds(own, 0);
+            differing(&operation.apply(&least), &operation.apply(&greatest))
+        }
         _ => all(&[a]),
     }
 }
@@ -109,8 +117,42 @@ pub(super) fn binary(operation: Binary, a: Operand<'_>, b: Operand<'_>) -> Lanes
         Binary::ShiftLeft(_) | Binary::ShiftRightU(_) | Binary::ShiftRightS(_) => {
             controlled(&[b.undefined], operation.apply(a.undefined, b.values))
         }
+        Binary::MinimumU | Binary::MaximumU | Binary::MultiplyHighU32 => {
+            between(operation, a, b, 0)
+        }
+        Binary::MinimumS(bits) | Binary::MaximumS(bits) => {
+            between(operation, a, b, 1 << (bits - 1))
+        }
         _ => all(&[a.undefined, b.undefined]),
     }
+}
+
+/// The least and the greatest number that an operand can be; `sign` is the bit that makes a number negative.
+fn bounds(own: Operand<'_>, sign: u64) -> [Lanes; 2] {
+    let with = |bits: u64| -> Lanes {
+        std::array::from_fn(|lane| {
+            let undefined = own.undefined[lane];
+            own.values[lane] & !undefined | undefined & bits
+        })
+    };
+    [with(sign), with(!sign)]
+}
+
+/// The bits of a number between two bounds that are not given: those from the first one on in which the bounds differ.
+fn differing(least: &Lanes, greatest: &Lanes) -> Lanes {
+    std::array::from_fn(|lane| match least[lane] ^ greatest[lane] {
+        0 => 0,
+        open => u64::MAX >> open.leading_zeros(),
+    })
+}
+
+/// The undefined bits of a result that grows with both operands.
+fn between(operation: Binary, a: Operand<'_>, b: Operand<'_>, sign: u64) -> Lanes {
+    let ([a_least, a_greatest], [b_least, b_greatest]) = (bounds(a, sign), bounds(b, sign));
+    differing(
+        &operation.apply(&a_least, &b_least),
+        &operation.apply(&a_greatest, &b_greatest),
+    )
 }
 
 pub(super) fn ternary(operation: Ternary, [a, b, c]: [Operand<'_>; 3]) -> Lanes {
@@ -180,19 +222,6 @@ pub(super) fn compare(comparator: Comparator, a: Operand<'_>, b: Operand<'_>) ->
         ComparedAs::Signed(bits) => 1u64 << (bits - 1),
         _ => return undefined,
     };
-    // The least and the greatest number that an operand can be.
-    let least = |own: Operand<'_>| -> Lanes {
-        std::array::from_fn(|lane| {
-            let bits = own.undefined[lane];
-            own.values[lane] & !bits | bits & sign
-        })
-    };
-    let greatest = |own: Operand<'_>| -> Lanes {
-        std::array::from_fn(|lane| {
-            let bits = own.undefined[lane];
-            own.values[lane] & !bits | bits & !sign
-        })
-    };
     if matches!(
         comparator.comparison,
         Comparison::Equal | Comparison::NotEqual
@@ -206,28 +235,126 @@ pub(super) fn compare(comparator: Comparator, a: Operand<'_>, b: Operand<'_>) ->
         }
         return open;
     }
-    let low = comparator.apply(&least(a), &greatest(b));
-    let high = comparator.apply(&greatest(a), &least(b));
+    let ([a_least, a_greatest], [b_least, b_greatest]) = (bounds(a, sign), bounds(b, sign));
+    let low = comparator.apply(&a_least, &b_greatest);
+    let high = comparator.apply(&a_greatest, &b_least);
     undefined & (low ^ high)
 }
 
-/// Undefined bits as an instruction without a loop of its own moves them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moves {
-    /// As its operands: so many are moved, the others say where to.
-    Operands(usize),
-    /// Halves of a word apart.
-    Halves,
-    /// Any undefined bit makes all undefined.
-    Nothing,
+/// The undefined bits of the results of an instruction without a loop of its own, for one lane. Without a rule, nothing is known of them.
+pub(super) fn general(general: &General, undefined: &[Bits], values: &[Bits]) -> Option<Vec<Bits>> {
+    let mnemonic = &general.mnemonic;
+    let opcode = mnemonic.opcode();
+    // The number of operands that are moved. Further ones give a place.
+    let moved = match opcode {
+        Opcode::Mov => usize::MAX,
+        Opcode::Shl | Opcode::Shr | Opcode::Bfe | Opcode::Brev => 1,
+        Opcode::Shf | Opcode::Bfi | Opcode::Prmt | Opcode::Slct => 2,
+        _ => 0,
+    };
+    if moved > 0 {
+        let mut inputs = undefined.to_vec();
+        if moved < inputs.len() {
+            if inputs.drain(moved..).any(|bits| bits != 0) {
+                return None;
+            }
+            inputs.extend(&values[moved..]);
+        }
+        let outputs = match general.unpack {
+            true => evaluate_unpack(mnemonic, inputs[0], general.destinations.len()),
+            false => approximate(mnemonic, &inputs),
+        };
+        return Some(outputs?.values().to_vec());
+    }
+    let all = undefined.iter().fold(0, |all, own| all | own);
+    if let Some(selectors) = &general.video {
+        return video(mnemonic, selectors, undefined);
+    }
+    match (opcode, undefined, values) {
+        (Opcode::Mul24, ..) if mnemonic.modifiers().mul_mode == Some(MulMode::Low) => {
+            Some(vec![match all & 0x00ff_ffff {
+                0 => 0,
+                bits => Bits::MAX << bits.trailing_zeros(),
+            }])
+        }
+        // Two numbers are packed beside each other, the first one above. The low bits of a third one are above both.
+        (Opcode::Cvt | Opcode::CvtPack, &[high, low, ref rest @ ..], _) => {
+            let to = mnemonic.first_type()?;
+            let is_pair = to.lanes() == 2 && mnemonic.types().get(1)?.lanes() == 1;
+            if opcode == Opcode::Cvt && !(is_pair && rest.is_empty()) {
+                return None;
+            }
+            let width = to.bits() / to.lanes();
+            let part = |own: Bits| if own == 0 { 0 } else { (1 << width) - 1 };
+            let above = rest.first().map_or(0, |own| own << (2 * width));
+            Some(vec![above | part(high) << width | part(low)])
+        }
+        (Opcode::Bfind, &[own], &[value]) if value & !own != 0 => {
+            let least = approximate(mnemonic, &[value & !own])?.values()[0];
+            let greatest = approximate(mnemonic, &[value | own])?.values()[0];
+            (least == greatest).then(|| vec![0])
+        }
+        // Undefined factors count where the other factor is not zero.
+        (Opcode::Dp4a | Opcode::Dp2a, &[ua, ub, uc], &[a, b, _]) => {
+            let name = match mnemonic.modifiers().mul_mode {
+                Some(MulMode::Low) => "dp2a.lo.u32.u32",
+                Some(MulMode::High) => "dp2a.hi.u32.u32",
+                _ => "dp4a.u32.u32",
+            };
+            let product = Mnemonic::parse(name);
+            let of_a = evaluate(&product, &[ua, b | ub, 0])?.values()[0];
+            let of_b = evaluate(&product, &[a | ua, ub, 0])?.values()[0];
+            (of_a | of_b | uc == 0).then(|| vec![0])
+        }
+        _ => {
+            let has_halves = |own: &ScalarType| own.lanes() == 2 && own.bits() == 32;
+            if !mnemonic.types().iter().all(has_halves) {
+                return None;
+            }
+            let halves = [0xffff, 0xffff_0000].map(|half| if all & half == 0 { 0 } else { half });
+            Some(match opcode {
+                Opcode::Setp => halves.to_vec(),
+                _ => vec![halves[0] | halves[1]],
+            })
+        }
+    }
 }
 
-pub(super) fn moves(opcode: Opcode, has_halves: bool) -> Moves {
-    match opcode {
-        Opcode::Mov => Moves::Operands(usize::MAX),
-        Opcode::Shl | Opcode::Shr | Opcode::Bfe | Opcode::Brev => Moves::Operands(1),
-        Opcode::Shf | Opcode::Bfi | Opcode::Prmt => Moves::Operands(2),
-        _ if has_halves => Moves::Halves,
-        _ => Moves::Nothing,
+/// The undefined bits of the result of a video instruction.
+///
+/// They are those of a maximum, which takes the same parts of its operands to the same place.
+fn video(mnemonic: &Mnemonic, selectors: &Selectors, undefined: &[Bits]) -> Option<Vec<Bits>> {
+    let (&[a, b], rest) = undefined.split_first_chunk::<2>()?;
+    let c = rest.first().copied().unwrap_or(0);
+    let opcode = mnemonic.text().split('.').next().unwrap_or_default();
+    let (name, width) = match opcode.chars().last() {
+        Some('2') => ("vmax2.u32.u32.u32", 16),
+        Some('4') => ("vmax4.u32.u32.u32", 8),
+        _ => ("vmax.u32.u32.u32", 32),
+    };
+    let is_whole = width == 32 || mnemonic.modifiers().operation.is_some();
+    let mut operands = VideoOperands {
+        a: selectors.a.as_deref(),
+        b: selectors.b.as_deref(),
+        destination: selectors.destination.as_deref(),
+        ..VideoOperands::default()
+    };
+    if width == 32 {
+        operands.destination = None;
+    }
+    let part = Bits::MAX >> (128 - width);
+    let whole_parts = |own: Bits| -> Bits {
+        let parts = (0..32).step_by(width).map(|at| part << at);
+        parts.filter(|part| own & part != 0).sum()
+    };
+    let inputs = match (width, is_whole) {
+        (32, _) => vec![a, b],
+        (_, true) => vec![whole_parts(a), whole_parts(b), 0],
+        _ => vec![whole_parts(a), whole_parts(b), c],
+    };
+    let bits = evaluate_video(&Mnemonic::parse(name), &inputs, &operands)?.values()[0];
+    match is_whole {
+        true => (bits | c == 0).then(|| vec![0]),
+        false => Some(vec![bits]),
     }
 }
