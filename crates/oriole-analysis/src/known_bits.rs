@@ -534,7 +534,7 @@ fn transfer(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Known; 4]) -> Opti
         Opcode::Popc | Opcode::Clz => Known::at_most(u64::from(width)),
         Opcode::Bfe if !signed => {
             // 32-bit fields look at eight bits of position and length, 64-bit ones at all.
-            let counted = if width == 32 { 0xFF } else { u64::MAX };
+            let counted = if width == 64 { u64::MAX } else { 0xFF };
             let (position, length) = (b.as_constant()? & counted, c.as_constant()? & counted);
             let shifted = a.shift_right(Known::constant(position), width, false);
             shifted.truncate(length.min(64) as u32)
@@ -571,8 +571,10 @@ fn decide(mnemonic: &Mnemonic, a: Known, b: Known) -> Option<bool> {
         return None;
     }
     let comparison = mnemonic.modifiers().comparison?;
+    let is_signed =
+        scalar_type.is_signed() && !matches!(comparison, Lower | LowerSame | Higher | HigherSame);
     let less = |strict: bool, a: Known, b: Known| {
-        let ((a_low, a_high), (b_low, b_high)) = if scalar_type.is_signed() {
+        let ((a_low, a_high), (b_low, b_high)) = if is_signed {
             let range = |known: Known| {
                 let (low, high) = known.signed_range(scalar_type.bits());
                 (i128::from(low), i128::from(high))
@@ -632,6 +634,9 @@ impl Analysis for KnownBits {
         known
     }
 }
+
+#[cfg(test)]
+mod transfer_tests;
 
 #[cfg(test)]
 mod tests {

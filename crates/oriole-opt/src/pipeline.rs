@@ -231,6 +231,40 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_phase_and_every_pass_of_a_file_is_in_the_list() {
+        for phase in PIPELINE {
+            let name = phase.pass.name;
+            assert!(
+                find_pass(name).is_some(),
+                "`{name}` is in PIPELINE and not in PASSES"
+            );
+        }
+        let mut names: Vec<&str> = PASSES.iter().map(|pass| pass.name).collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all, "two passes have one name");
+        // A pass is declared as a constant of type `Pass`; the tests of profiles have their own.
+        let mut declared = 0;
+        let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).unwrap();
+                let declarations = text.lines().filter(|line| {
+                    line.starts_with("pub(crate) const ") && line.ends_with(": Pass = Pass {")
+                });
+                declared += declarations.count();
+            }
+        }
+        assert_eq!(declared, all, "constants of type `Pass`, and PASSES");
+    }
+
+    #[test]
     fn phases_go_by_name_number_and_documented_name() {
         let phases = select(["gvn-cse", "84", "oricopyprop", "OriPerformLiveDeadFourth"]).unwrap();
         let found: Vec<_> = phases
