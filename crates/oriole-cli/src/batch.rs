@@ -76,7 +76,7 @@ impl Batch {
         Ok(Batch::of_files(files::expand(paths)?))
     }
 
-    /// Likewise; if nothing is named, the standard input or the embedded example.
+    /// The files to read. Without names, the standard input or the embedded example.
     pub fn or_example(
         paths: &[PathBuf],
         is_example: bool,

@@ -110,7 +110,7 @@ pub fn read_or_example(
     }
 }
 
-/// The files named, else the standard input if it is no terminal and not empty. Nothing stands for the embedded example.
+/// The named files. Without names, the standard input unless it is a terminal or empty. Nothing stands for the embedded example.
 pub fn named_or_input(
     files: &[PathBuf],
     is_example: bool,
@@ -120,7 +120,7 @@ pub fn named_or_input(
         return Ok(files.to_vec());
     }
     let input = std::io::stdin();
-    // What is looked at stays to be read.
+    // Peeking does not consume input.
     if !input.is_terminal()
         && !input
             .lock()

@@ -15,7 +15,7 @@ fn with_input(arguments: &[&str], input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the command runs");
-    // A command that refuses its arguments may be gone by now.
+    // A command that refuses its arguments does not read its input.
     let written = child.stdin.take().unwrap().write_all(input);
     let is_gone = |error: std::io::Error| error.kind() == std::io::ErrorKind::BrokenPipe;
     assert!(written.map_or_else(is_gone, |()| true));
@@ -37,7 +37,7 @@ fn opt_without_a_file_uses_the_example_and_says_so() {
     assert!(out(&unchanged).contains("mov.u32 %r19, %tid.x"));
 }
 
-/// What commands that have an example are called with.
+/// Arguments of the commands that have an example.
 const WITH_EXAMPLE: [&[&str]; 5] = [
     &["opt"],
     &["analyze"],

@@ -1,13 +1,13 @@
 //! The standard output as it was when the program started.
 //!
-//! The standard library opens `/dev/null` in the place of a standard stream that is closed, before `main`: what is written is lost, and
-//! nobody can tell. So this looks before, in a function that the loader calls. Where it cannot look, the stream counts as open.
+//! Before `main`, the standard library opens `/dev/null` in place of a closed standard stream. Output is then lost without an error.
+//! The loader calls the function here first, which records whether the stream was closed. Elsewhere the stream counts as open.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static IS_OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the standard output was closed when the program started.
+/// Returns true if the standard output was closed when the program started.
 pub fn is_output_closed() -> bool {
     IS_OUTPUT_CLOSED.load(Ordering::Relaxed)
 }
@@ -19,7 +19,7 @@ mod hook {
 
     extern "C" fn look() {
         let is_there = |path: &str| Path::new(path).symlink_metadata().is_ok();
-        // Without /proc nothing can be said.
+        // Without /proc the state is unknown.
         let is_closed = !is_there("/proc/self/fd/1") && is_there("/proc/self/fd");
         IS_OUTPUT_CLOSED.store(is_closed, Ordering::Relaxed);
     }

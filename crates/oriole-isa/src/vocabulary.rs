@@ -51,13 +51,13 @@ pub struct UnknownWord {
 }
 
 impl UnknownWord {
-    /// Whether it is the first word of its mnemonic: the name of the instruction.
+    /// True for the first word of a mnemonic, the name of the instruction.
     pub fn is_opcode(&self) -> bool {
         self.start == 0
     }
 }
 
-/// The words of a mnemonic that no PTX version knows. Behind an unknown name all others are left out.
+/// The words of a mnemonic that no PTX version knows. After an unknown name, modifiers are skipped.
 pub fn unknown_words(mnemonic: &str) -> Vec<UnknownWord> {
     let mut words = mnemonic.split('.');
     let name = words.next().unwrap_or_default();
@@ -86,7 +86,7 @@ pub fn unknown_words(mnemonic: &str) -> Vec<UnknownWord> {
     unknown
 }
 
-/// Whether a word, without its dot, stands behind the name of some instruction.
+/// Whether some instruction has this modifier, given without its dot.
 pub fn is_modifier(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
         || MatrixShape::from_text(word).is_some()
@@ -160,7 +160,7 @@ fn nearest(word: &str, among: impl Iterator<Item = &'static str>) -> Option<&'st
 /// How many letters have to be put in, left out, replaced or exchanged with their neighbour to make one word of the other.
 fn edits(one: &str, other: &str) -> usize {
     let (one, other) = (one.as_bytes(), other.as_bytes());
-    // More than the most that anybody asks for.
+    // Larger than any distance in use.
     if one.len().abs_diff(other.len()) > MOST_EDITS {
         return usize::MAX;
     }

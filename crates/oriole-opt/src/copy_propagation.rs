@@ -561,7 +561,7 @@ impl Propagation<'_> {
         }
     }
 
-    /// Whether another argument of the edge is `original` too, or another copy of it. The two parameters may be congruent, and `ptxas`
+    /// Returns true if another argument of the edge is `original` or a copy of it. The two parameters may be congruent, and `ptxas`
     /// sees that by their equal copies: a parameter that shares the register of the original hides it.
     fn is_passed_twice(&self, arguments: &[Value], position: usize, original: Value) -> bool {
         arguments.iter().any(|&other| {

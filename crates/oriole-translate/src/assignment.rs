@@ -56,7 +56,7 @@ pub struct Assignment {
     pub edges: Vec<EdgeCopies>,
     /// Copies before guarded instructions.
     pub ties: DenseMap<Instruction, Vec<Copy<Register>>>,
-    /// What keeps copies of back edges in blocks of their own: see [`crate::parameter_isolation`].
+    /// Copies of back edges that need blocks of their own: see [`crate::parameter_isolation`].
     pub(crate) lost: Vec<Lost>,
     /// Blocks that stand before loops, and are kept even if there is nothing in them but a branch.
     pub(crate) preheaders: BitSet<Block>,

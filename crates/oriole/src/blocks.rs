@@ -1,4 +1,4 @@
-//! Shapes of blocks that somebody asks about, and whether kernels can be launched with them.
+//! Block shapes given by the user, checked against the launch bounds of kernels.
 
 use oriole_diagnostics::Diagnostic;
 use oriole_ir::{FunctionId, LaunchBounds};
@@ -12,7 +12,7 @@ pub(crate) fn allowed(asked: Option<[u32; 3]>, bounds: &LaunchBounds) -> Option<
 /// Warnings about the kernels that cannot be launched with a block, whose own is taken instead.
 ///
 /// # Errors
-/// The same as errors if no kernel that is asked about can.
+/// Errors if none of the selected kernels can be launched with the shape.
 pub(crate) fn check(
     module: &Module,
     declared: &oriole_ir::Module,

@@ -255,12 +255,12 @@ struct Worker<'run, 'observer> {
     only_translate: bool,
 }
 
-/// Which functions are written back after phases.
+/// The functions to write back.
 #[derive(Clone, Copy, PartialEq)]
 enum Written {
-    /// Those that are better than they were. Copies, which come last, only make them worse.
+    /// Functions that the cost model prefers to the original. Copies, which come last, only make them worse.
     IfBetter,
-    /// Those that were changed.
+    /// Every changed function.
     IfChanged,
     /// All, as if they were changed: how they are written does not depend on fuel.
     Always,

@@ -294,8 +294,8 @@ pub(super) fn range_test(view: &View<'_, '_>, site: &Site) -> Option<Change> {
     })
 }
 
-/// Whether a predicate compares an induction variable of constant step with a constant, and a logical operation on it decides the back
-/// edge. `ptxas` finds the trip count of such a loop and unrolls it, but not by a comparison that combines its result.
+/// Recognizes the test of an induction variable against a constant, of which a logical operation decides the back edge.
+/// `ptxas` finds the trip count of such a loop and unrolls it, but not by a comparison that combines its result.
 fn counts_loop(view: &View<'_, '_>, predicate: Arg, latch: Block) -> bool {
     let test = predicate
         .value()
@@ -308,7 +308,7 @@ fn counts_loop(view: &View<'_, '_>, predicate: Arg, latch: Block) -> bool {
     })
 }
 
-/// Whether a back edge from `latch` increments a block parameter by a constant, and `value` is the parameter or the incremented value.
+/// Recognizes an induction variable: a block parameter that a back edge from `latch` increments by a constant, or the incremented value.
 fn is_counter(function: &Function, value: Value, latch: Block) -> bool {
     let increments = |edge: &Edge| {
         let parameters = &function.blocks()[edge.target].parameters;

@@ -158,7 +158,7 @@ fn is_movable(function: &Function, instruction: Instruction) -> bool {
         })
 }
 
-/// Whether `ptxas` needs no instruction for a product or a shift of 64 bits, because only sums use it: both become one `IMAD.WIDE` or
+/// A 64-bit product or shift that only sums use costs no instruction: `ptxas` turns the two into one `IMAD.WIDE` or
 /// `LEA`. Moved away from the sums, it needs one.
 fn folds_into_sums(function: &Function, instruction: Instruction) -> bool {
     let mnemonic = &function.format(instruction).mnemonic;

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 pub const WRAPPER: &str = env!("CARGO_BIN_EXE_oriole-ptxas");
 
-/// PTX with an instruction that nobody needs.
+/// PTX with a dead instruction.
 pub const PTX: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry kernel(.param .u64 p)\n{\n\
     .reg .b32 %r<3>;\n.reg .b64 %rd<2>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\nadd.s32 %r2, %r1, 77;\n\
     st.global.u32 [%rd1], %r1;\nret;\n}\n";
@@ -58,7 +58,7 @@ impl Bench {
         std::fs::read_to_string(self.path("out")).ok()
     }
 
-    /// What is in the folder beside what was there before.
+    /// The entries that a run added to the directory.
     pub fn others(&self) -> Vec<String> {
         let known = ["k.ptx", "real", "cache", "out"];
         let names = std::fs::read_dir(self.folder.path()).unwrap();

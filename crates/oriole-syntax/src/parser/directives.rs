@@ -345,7 +345,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reports directives that `ptxas` takes outside functions only. What follows is read all the same, but for sections.
+    /// Reports directives that `ptxas` takes outside functions only. The parser reads its operands all the same, except those of sections.
     fn refuse_in_function(&mut self) -> Parsed<()> {
         let word = self.current_text();
         let id = match word {

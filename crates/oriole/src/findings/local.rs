@@ -24,7 +24,7 @@ struct Uses {
     indexed: Option<(Instruction, Value)>,
     /// Bytes of an element, if all accesses name local memory and elements of that size.
     element: Option<u32>,
-    /// Accesses at addresses that are no constants: loads and stores in loops, and all outside of them.
+    /// Accesses with dynamic addresses: loads in loops, stores in loops, and accesses outside loops.
     indexed_loads: usize,
     indexed_stores: usize,
     indexed_once: usize,
@@ -140,7 +140,7 @@ impl Uses {
         }
     }
 
-    /// Whether `ptxas` certainly keeps an array of so many bytes in registers. It does so for few elements of 16 or
+    /// Whether `ptxas` certainly keeps an array of this size in registers. It does so for few elements of 16 or
     /// 32 bits, the fewer the more often they are selected; it unrolls loops first. Calls are another matter. Measured with `ptxas` 13.0.88 for sm_75 to sm_120;
     /// `tests/local_arrays.rs` measures it again.
     fn is_kept_in_registers(&self, bytes: Option<u32>) -> bool {

@@ -19,7 +19,7 @@ const LARGE_ELEMENT: usize = 1 << 10;
 const BUFFERS: usize = 64 << 20;
 /// Threads of a block, at least, where a kernel takes so many.
 const FEWEST: u32 = 32;
-/// How many times as large buffers become at a time.
+/// The factor by which buffers grow.
 const GROWTH: usize = 8;
 /// Bytes of dynamic shared memory.
 const SHARED: u64 = 32 << 10;
@@ -49,7 +49,7 @@ pub struct Input {
     /// How many bytes an index has that is loaded from a buffer, where some is.
     indices: BTreeMap<Place, usize>,
     seed: u64,
-    /// How many times as large buffers are as at first.
+    /// The current size of buffers, as a multiple of the first size.
     growth: usize,
 }
 

@@ -194,7 +194,7 @@ impl<'a> Judge<'a> {
         let steps = STEPS.max(STEPS_OF_EACH * body.statements.len() as u64);
         let mut too_large = 0;
         let inputs = inputs::generate(self.original, body, &shape, &pointers);
-        // What is taken for indices may be something else, pointers say.
+        // Values taken for indices may in fact be pointers.
         let others = match pointers.indices.is_empty() {
             true => Vec::new(),
             false => {
@@ -389,7 +389,7 @@ fn compare(expected: &Outcome, found: Result<Outcome, String>) -> Option<String>
     };
     let buffers = expected.buffers.iter().zip(&found.buffers);
     let buffers = buffers.map(|((name, left), (_, right))| (name, left, right));
-    // A variable that is gone was used by nobody.
+    // A removed variable had no uses.
     let variables = expected.variables.iter();
     let variables =
         variables.filter_map(|(name, left)| Some((name, left, found.variables.get(name)?)));

@@ -19,7 +19,7 @@ pub struct Pointers {
     pub certain: BTreeSet<Place>,
     /// Perhaps.
     pub possible: BTreeSet<Place>,
-    /// What points to integers that are used in addresses, and how many bytes these have.
+    /// Pointers to integers that are used in addresses, with the size of the integers.
     pub indices: BTreeMap<Place, usize>,
 }
 
@@ -33,7 +33,7 @@ struct Walk<'module> {
     /// Where the value of a register may come from.
     origins: BTreeMap<&'module str, BTreeSet<Place>>,
     found: Pointers,
-    /// What the integers that a register depends on were loaded through, and their bytes.
+    /// The pointers through which the integers that a register depends on were loaded, with their sizes.
     loaded: BTreeMap<&'module str, BTreeSet<(Place, usize)>>,
     converted: BTreeSet<Place>,
     /// Origins of each address.
@@ -171,7 +171,7 @@ impl<'module> Walk<'module> {
         }
     }
 
-    /// What the integers that an operand depends on were loaded through.
+    /// The pointers through which the integers that an operand depends on were loaded.
     fn loaded_by(&self, nodes: &[Operand]) -> impl Iterator<Item = (Place, usize)> {
         let names = nodes
             .iter()
