@@ -58,7 +58,7 @@ use crate::remark::Rewrite;
 use exchange::takes_complement;
 use extended_blocks::ExtendedBlocks;
 use numbering::{Class, Complement, Convergent, Member, Numbering, Part};
-use oriole_analysis::memory::{LocalVariables, MemoryVersions};
+use oriole_analysis::memory::{LocalVariables, MemoryVersions, Parts};
 use oriole_analysis::{Analyses, ControlFlow, Convergence, Dominators, Loops};
 use oriole_collections::{DenseMap, DenseSet, SmallVec};
 use oriole_ir::{Block, Editor, Environment, Function, Instruction, Operand, Use, Value};
@@ -120,9 +120,10 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let loops = analyses.get::<Loops>(function);
     let stays = context.knobs.switch(GVN_CSE_EXTENDED_BLOCKS);
     let extended = (mode == Mode::Dominators && stays).then(|| ExtendedBlocks::of(function, &flow));
-    let variables = analyses.get::<LocalVariables>(function);
+    let cells = analyses.get::<LocalVariables>(function);
+    let parts = Parts::of(function, context.environment, &cells);
     let gate = context.knobs.number(ENABLE_GVN_CSE_PER_INSTR);
-    let number = |convergent| number(function, &flow, &loops, &variables, mode, convergent, gate);
+    let number = |convergent| number(function, &flow, &loops, &parts, mode, convergent, gate);
     let mut numbering = match mode >= Mode::Convergent {
         true => number(Convergent::InOneBlock),
         false => number(Convergent::Never),
@@ -202,14 +203,14 @@ fn number(
     function: &Function,
     flow: &ControlFlow,
     loops: &Loops,
-    variables: &LocalVariables,
+    parts: &Parts<'_>,
     mode: Mode,
     convergent: Convergent,
     gate: u64,
 ) -> Numbering {
     let mut seen = 0;
     let mut numbering = Numbering::new(function, mode > Mode::Block && gate == u64::MAX);
-    let mut memory = MemoryVersions::new(function, flow, loops, variables, mode >= Mode::Memory);
+    let mut memory = MemoryVersions::new(function, flow, loops, parts, mode >= Mode::Memory);
     for &block in flow.reverse_postorder() {
         if mode == Mode::Block {
             numbering.forget();
