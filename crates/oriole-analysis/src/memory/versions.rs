@@ -7,6 +7,11 @@
 //! Within a block stores are told apart by address too. Between blocks only kinds of memory are: state spaces, cells of local
 //! variables that nothing but accesses to them reaches, and variables that lie apart from each other. A block keeps the versions of the
 //! block before it if all ways in agree, and at the head of a loop if nothing in the loop writes that kind.
+//!
+//! Not done: a store to another offset from one base, in another block, changes what is read. To tell these apart, every block would
+//! keep the places of all stores before it, and every join would meet them. Of 6,224 loads of the corpus 82 are behind such a store, or
+//! behind one to another variable. None of them is in optimized code, and `oriole opt --stats` counts no rewrite more there for the
+//! variables, which cost nothing.
 
 use super::effects::STACK;
 use super::{LocalVariables, Place, SeparateVariables, clobbers};
