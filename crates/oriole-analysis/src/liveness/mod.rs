@@ -27,13 +27,13 @@ mod verifier;
 
 pub(crate) use block_ends::BlockEnds;
 pub use lists::Lists;
-pub use live_intervals::{LiveIntervals, Segment, ValueKind, ValueNumber};
+pub use live_intervals::{LiveIntervals, Segment, ValueKind, ValueNumber, overlap};
 pub use live_ranges::LiveRanges;
 pub use live_sets::{LiveSets, Method, SMALL};
 pub use pressure::{Peak, Pressure};
 pub(crate) use profile::{Counts, Profile, live_at, step_back};
 pub use program::{Access, AccessKind, Program, RegisterFile, Registers, Values};
-pub use slot_indexes::{Moment, Place, Renumbering, STEP, Slot, SlotIndexes};
+pub use slot_indexes::{Moment, Place, STEP, Slot, SlotIndexes};
 pub use value_liveness::ValueLiveness;
 pub use verifier::verify;
 
