@@ -307,7 +307,7 @@ fn output_files_are_replaced_whole_or_not_at_all() {
 }
 
 #[test]
-fn dumps_show_tree_ssa_and_graph() {
+fn dumps_show_tree_ssa_graph_and_intervals() {
     let saxpy = common::saxpy();
     let tree = out(&oriole(&["dump", "--tree", &saxpy]));
     assert!(
@@ -320,6 +320,10 @@ fn dumps_show_tree_ssa_and_graph() {
     let graph = out(&oriole(&["dump", "--cfg", &saxpy]));
     assert!(graph.starts_with("digraph \"saxpy\" {"), "{graph}");
     assert!(graph.contains("block1 -> block1"), "{graph}");
+    let live = out(&oriole(&["dump", "--live", &saxpy]));
+    assert!(live.starts_with("function saxpy\n    0  block 0 -> "), "{live}");
+    let output = oriole(&["dump", "--live", "--ssa", &saxpy]);
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! - [`SlotIndexes`] number the places of a program, [`LiveSets`] say what is live between blocks, [`LiveIntervals`] where
 //!   everything is live and with which value.
 //! - [`ValueLiveness`] says a part of that of small functions in SSA form, quickly; [`LiveRanges`] says it of all of them.
+//! - [`text`] shows slots, segments and value numbers.
 //! - [`slow`] computes the same in the plainest way, to compare with.
 //! - [`Pressure`] adds it up by register file. What `ptxas` makes of it is for [`crate::register_model`] to say, and what that means
 //!   for a multiprocessor for [`crate::launch`].
@@ -22,6 +23,7 @@ mod profile;
 mod program;
 mod slot_indexes;
 pub mod slow;
+pub mod text;
 mod value_liveness;
 mod verifier;
 
