@@ -1,7 +1,6 @@
 //! Slots, segments and value numbers as text.
 //!
-//! Of each function the numbers of its blocks and instructions come first, then each register that is ever live with its segments and,
-//! below them, its values:
+//! The numbers of blocks and instructions come first. Then follows each register that is ever live, with its segments and its values:
 //!
 //! ```text
 //! function kernel

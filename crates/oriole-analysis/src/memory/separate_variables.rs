@@ -3,8 +3,7 @@
 //! Two variables that a module or a function defines itself have no byte in common. An access belongs to one of them if it names it
 //! and stays within its bytes; what is beyond them may be another. Three kinds of variables do not count:
 //!
-//! - `.extern` arrays of shared memory all start at one address, and any other `.extern` variable may be part of what another
-//!   module defines;
+//! - `.extern` arrays of shared memory all start at one address, and any other `.extern` variable belongs to another module;
 //! - `.weak` and `.common` variables may be those of another module, which says how long they are;
 //! - names of a range are one variable here, as in [`oriole_ir::Module`].
 //!

@@ -4,14 +4,18 @@
 //! them, every load gets the number of the last event that may have changed what it reads: a store, an atomic, a barrier, a
 //! call, or the start of a block where ways with different histories meet. Equal numbers mean that nothing happened.
 //!
-//! Within a block stores are told apart by address too. Between blocks only kinds of memory are: state spaces, cells of local
-//! variables that nothing but accesses to them reaches, and variables that lie apart from each other. A block keeps the versions of the
-//! block before it if all ways in agree, and at the head of a loop if nothing in the loop writes that kind.
+//! Within a block the address of a store counts too. Between blocks only kinds of memory count:
+//!
+//! - state spaces,
+//! - cells of local variables that only accesses to them reach,
+//! - shared and global variables that lie apart from each other.
+//!
+//! A block keeps the versions of its predecessors if they agree, and at the head of a loop if nothing in the loop writes that kind.
 //!
 //! Not done: a store to another offset from one base, in another block, changes what is read. To tell these apart, every block would
-//! keep the places of all stores before it, and every join would meet them. Of 6,224 loads of the corpus 82 are behind such a store, or
-//! behind one to another variable. None of them is in optimized code, and `oriole opt --stats` counts no rewrite more there for the
-//! variables, which cost nothing.
+//! keep the places of all stores before it, and every join would meet them. Of 6,224 loads of the corpus 82 follow such a
+//! store or one to another variable. None of these loads is in optimized code. Variables that lie apart cost nothing and add no rewrite
+//! to the corpus.
 
 use super::effects::STACK;
 use super::{LocalVariables, Place, SeparateVariables, clobbers};
@@ -24,13 +28,13 @@ use oriole_isa::SpaceSet;
 /// Events a load looks back over before it gives up telling addresses apart.
 const MOST_EVENTS: usize = 64;
 
-/// Kinds of memory, as a set: a bit for each state space, then one for each part of one: a cell of a local variable or a variable that
-/// lies apart. The last of these stands for all parts that have no bit of their own.
+/// Kinds of memory, as a set: a bit for each state space, then one for each part. A part is a cell of a local variable, or a variable
+/// that lies apart. The last bit stands for all parts that have no bit of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kinds(u64);
 
 impl Kinds {
-    /// How many there are, with so many parts.
+    /// The number of bits for this number of parts.
     fn count(parts: usize) -> usize {
         (SpaceSet::EACH.len() + parts).min(u64::BITS as usize)
     }
@@ -69,17 +73,17 @@ impl From<SpaceSet> for Kinds {
     }
 }
 
-/// The parts of memory that are told apart within state spaces.
+/// The parts of state spaces that have versions of their own.
 #[derive(Debug)]
 pub struct Parts<'run> {
     cells: &'run LocalVariables,
     variables: SeparateVariables,
-    /// Of each state space, the variables in it: an address that is not known may be in any.
+    /// The variables in each state space: an address that is not known may be in any.
     inside: [Kinds; SpaceSet::EACH.len()],
 }
 
 impl<'run> Parts<'run> {
-    /// Those that a function accesses, given its cells.
+    /// The parts that a function accesses, given its cells.
     pub fn of(
         function: &Function,
         environment: &Environment,
@@ -111,7 +115,7 @@ impl<'run> Parts<'run> {
         inside.fold(kinds, Kinds::union)
     }
 
-    /// What an instruction that touches memory of these spaces touches, given what it does if that is an access. An access to a cell
+    /// The memory that an instruction touches, given its state spaces and what it does if it is an access. An access to a cell
     /// touches the cell and, if it is ordered, what others can reach, but not the rest of the stack.
     fn kinds_of(&self, spaces: SpaceSet, access: Option<&Access>) -> Kinds {
         let Some(access) = access else {
