@@ -95,9 +95,9 @@ pub enum Command {
     },
     /// Show what got better and worse between two versions of kernels
     Diff(Deferred<DiffArguments>),
-    /// List the passes and the pipeline of each level
+    /// List the passes and the pipeline of each level, with the names that ptxas has for them
     Passes,
-    /// List the knobs of all passes
+    /// List the knobs of all passes, and which of them are those of ptxas; none is LLVM's
     Knobs,
     /// Print a completion script for a shell
     Completions {
