@@ -30,7 +30,7 @@
 //!
 //! ## Failing twins
 //! A file under `failing/` announces the failure it must have: `fails = "…"`. They prove that each kind of test can fail.
-//! Those whose names start with `known_` expect an output that Oriole does not give yet; once it does, they fail and move to `opt/`.
+//! A file whose name starts with `known_` expects an output that Oriole does not give yet. Once it does, the file moves to `opt/`.
 
 #![forbid(unsafe_code)]
 
