@@ -95,9 +95,9 @@ pub enum Command {
     },
     /// Show what got better and worse between two versions of kernels
     Diff(Deferred<DiffArguments>),
-    /// List the passes and the pipeline of each level
+    /// List the passes and the pipeline of each level, with the names that ptxas has for them
     Passes,
-    /// List the knobs of all passes
+    /// List the knobs of all passes, and which of them are those of ptxas; none is LLVM's
     Knobs,
     /// Print a completion script for a shell
     Completions {
@@ -228,6 +228,7 @@ pub struct CheckArguments {
     oriole dump --ssa kernel.ptx             every function in SSA form\n  \
     oriole dump --ssa --lines kernel.ptx     the same, and which line each instruction is from\n  \
     oriole dump --cfg kernel.ptx | dot -Tsvg -o cfg.svg\n  \
+    oriole dump --live kernel.ptx            where each register is live, and with which of its values\n  \
     oriole dump --tree --example --function center   part of the embedded example")]
 pub struct DumpArguments {
     /// What to show
@@ -259,6 +260,9 @@ pub struct DumpKind {
     /// The control flow graph, for Graphviz
     #[arg(long)]
     pub cfg: bool,
+    /// Where registers are live: the numbers of instructions, then the segments and values of each register
+    #[arg(long)]
+    pub live: bool,
 }
 
 /// Arguments of `oriole extract`.

@@ -5,6 +5,7 @@ use crate::files;
 use crate::report::Reporter;
 use crate::{Failure, graphviz, tree_text};
 use oriole::{Diagnostic, Module, Source};
+use oriole_analysis::liveness;
 use oriole_diagnostics::printable_text;
 use oriole_ir::Formats;
 use oriole_ir::text::{self, Printer};
@@ -69,6 +70,9 @@ fn each_function(
         let function = &translated.function;
         output.push_str(&if arguments.what.cfg {
             graphviz::function(module, function)
+        } else if arguments.what.live {
+            let (function, scopes) = (&module.functions[index], &translated.scopes);
+            liveness::text::print(module, function, scopes, &mut Formats::new())
         } else if arguments.lines {
             let line_of = |statement| line_of(module, &source, index, statement);
             let printer = Printer::new(module.whole_text(), function);

@@ -10,9 +10,11 @@ use std::path::Path;
 
 pub fn passes() -> Result<(), Failure> {
     let mut output = output::standard()?;
-    writeln!(output, "Passes:")?;
+    writeln!(output, "Passes, with the names that ptxas has for them:")?;
     for pass in oriole_opt::PASSES {
-        writeln!(output, "  {:<28} {}", pass.name, pass.summary)?;
+        let part = oriole_opt::documented_part(pass);
+        let part = part.map_or(String::new(), |name| format!(" ({name})"));
+        writeln!(output, "  {:<28} {}{part}", pass.name, pass.summary)?;
     }
     for (flag, level) in [
         ("-O0", Level::None),
@@ -26,10 +28,14 @@ pub fn passes() -> Result<(), Failure> {
             writeln!(output, "  (none: into SSA form and out again)")?;
         }
         for phase in phases {
-            let number = phase
-                .number
-                .map_or(String::new(), |number| number.to_string());
-            writeln!(output, "  {number:>4}  {}", phase.pass.name)?;
+            let name = phase.pass.name;
+            match phase.number {
+                Some(number) => {
+                    let theirs = oriole_opt::documented_name(number).unwrap_or("unnamed");
+                    writeln!(output, "  {number:>4}  {name} ({theirs})")?;
+                }
+                None => writeln!(output, "        {name}")?,
+            }
         }
     }
     Ok(())
@@ -53,12 +59,13 @@ pub fn knobs() -> Result<(), Failure> {
     for knob in oriole_opt::KNOBS {
         writeln!(
             output,
-            "{}={}\n    {} ({}; {})",
+            "{}={}\n    {} ({}; {}; {})",
             knob.name,
             knob.default,
             knob.summary,
             knob.pass,
-            knob.takes()
+            knob.takes(),
+            knob.origin()
         )?;
     }
     Ok(())

@@ -307,7 +307,7 @@ fn output_files_are_replaced_whole_or_not_at_all() {
 }
 
 #[test]
-fn dumps_show_tree_ssa_and_graph() {
+fn dumps_show_tree_ssa_graph_and_intervals() {
     let saxpy = common::saxpy();
     let tree = out(&oriole(&["dump", "--tree", &saxpy]));
     assert!(
@@ -320,12 +320,34 @@ fn dumps_show_tree_ssa_and_graph() {
     let graph = out(&oriole(&["dump", "--cfg", &saxpy]));
     assert!(graph.starts_with("digraph \"saxpy\" {"), "{graph}");
     assert!(graph.contains("block1 -> block1"), "{graph}");
+    let live = out(&oriole(&["dump", "--live", &saxpy]));
+    assert!(
+        live.starts_with("function saxpy\n    0  block 0 -> "),
+        "{live}"
+    );
+    let output = oriole(&["dump", "--live", "--ssa", &saxpy]);
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]
 fn lists_completions_and_manual() {
-    assert!(out(&oriole(&["passes"])).contains("    84  dead-code"));
-    assert!(out(&oriole(&["knobs"])).contains("DeadCodeBudget=unlimited"));
+    let passes = out(&oriole(&["passes"]));
+    for line in [
+        "    49  gvn-cse (GvnCse)",
+        "    84  dead-code (OriPerformLiveDeadFourth)",
+        "        near-addresses",
+    ] {
+        assert!(passes.lines().any(|own| own == line), "{line}");
+    }
+    assert!(passes.contains("read the original (OriCopyProp)"));
+    let knobs = out(&oriole(&["knobs"]));
+    for part in [
+        "DeadCodeBudget=unlimited\n    Instructions dead-code may remove from one function (dead-code; a number or `unlimited`; of Oriole)",
+        "(gvn-cse; a number from 0 to 6; of ptxas, knob 402)",
+        "(copy-propagation; true or false; of ptxas)",
+    ] {
+        assert!(knobs.contains(part), "{part}");
+    }
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let output = oriole(&["completions", shell]);
         assert_eq!(output.status.code(), Some(0));

@@ -31,6 +31,7 @@ const COMMANDS: &[&[&str]] = &[
     &["dump", "--tree"],
     &["dump", "--ssa"],
     &["dump", "--cfg"],
+    &["dump", "--live"],
 ];
 
 /// A folder of its own for a test, removed at the end.

@@ -21,6 +21,50 @@ impl fmt::Display for KnobValue {
     }
 }
 
+/// The origin of a knob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// `ptxas` 13.0 has one of this name.
+    Named,
+    /// `ptxas` 13.0 has one of this number.
+    Numbered(u16),
+    /// Oriole's own.
+    Own,
+}
+
+/// Knobs of `ptxas` that are known by number, and what they are here.
+const NUMBERED: &[(u16, &str)] = &[
+    (210, "GvnCseExtendedBlocks"),
+    (257, "EnableGvnCsePerInstr"),
+    (402, "EnableGvnCseMode"),
+    (464, "GeneralOptimizeRounds"),
+    (474, "GeneralOptimizeThreshold"),
+    (844, "LateCommoningPerInstr"),
+];
+
+/// Knobs that `ptxas` does not have.
+const OWN: &[&str] = &[
+    "DeadCodeBudget",
+    "DeadCodeKeepLoads",
+    "EnableDeadCode",
+    "ExpandConstantDivision",
+    "MergeTails",
+    "PredicationArm",
+    "SplitCriticalEdges",
+    "SwizzleSharedAlways",
+    "SwizzleSharedDynamic",
+];
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Named => write!(formatter, "of ptxas"),
+            Origin::Numbered(number) => write!(formatter, "of ptxas, knob {number}"),
+            Origin::Own => write!(formatter, "of Oriole"),
+        }
+    }
+}
+
 /// A knob: its name, what it does, and its value if nobody sets it.
 #[derive(Clone, Copy, Debug)]
 pub struct Knob {
@@ -73,6 +117,17 @@ impl Knob {
     const fn at_most(mut self, most: u64) -> Knob {
         self.most = most;
         self
+    }
+
+    /// Its origin. LLVM has none of these knobs.
+    pub fn origin(&self) -> Origin {
+        if let Some((number, _)) = NUMBERED.iter().find(|(_, name)| *name == self.name) {
+            return Origin::Numbered(*number);
+        }
+        match OWN.contains(&self.name) {
+            true => Origin::Own,
+            false => Origin::Named,
+        }
     }
 
     /// What values the knob takes, in words.
@@ -296,6 +351,21 @@ impl Knobs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn knobs_say_where_they_come_from() {
+        let count = |wanted: fn(Origin) -> bool| {
+            let knobs = KNOBS.iter().filter(|knob| wanted(knob.origin()));
+            knobs.count()
+        };
+        assert_eq!(count(|origin| origin == Origin::Own), OWN.len());
+        assert_eq!(
+            count(|origin| matches!(origin, Origin::Numbered(_))),
+            NUMBERED.len()
+        );
+        // Of the 24 documented names two are not in the program, only their numbers.
+        assert_eq!(count(|origin| origin == Origin::Named) + 2, 24);
+    }
 
     #[test]
     fn settings_are_checked() {

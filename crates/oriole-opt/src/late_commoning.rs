@@ -34,9 +34,8 @@
 //! ## Method
 //! A walk over the dominator tree with a table of hashes scoped by it and values mapped to what they are copies of. It first looks only
 //! at instructions of which the first pair may be ([`Candidates::First`]): most functions have none, and nothing is to be found.
-//! Each class of instructions has a bit; the bits met on the way down say early that there is no equal one. Memory has a stamp per state
-//! space, which a block inherits from its only predecessor. What was found is then weighed by [`PressureGuard`]
-//! (`ForceLateCommoning` does not ask). Linear.
+//! Memory has a stamp per state space, which a block inherits from its only predecessor. What was found is then weighed by
+//! [`PressureGuard`] (`ForceLateCommoning` does not ask). Linear.
 //!
 //! ## Not done
 //! Loads across joins.
@@ -262,8 +261,6 @@ struct Search<'function> {
     known: ScopedMap<u64, Instruction>,
     /// For each load in the table, the stamp of the memory it read.
     versions: DenseMap<Instruction, u64>,
-    /// Bits of the classes met on the way from the entry.
-    classes: u64,
     stamps: Versions,
     clock: u64,
     found: Vec<(Instruction, Instruction)>,
@@ -287,7 +284,6 @@ impl<'function> Search<'function> {
             immediate: DenseMap::new(),
             known: ScopedMap::with_capacity(function.instruction_bound() / USUALLY_ONE_IN),
             versions: DenseMap::new(),
-            classes: 0,
             stamps: Versions::default(),
             clock: 0,
             found: Vec::new(),
@@ -303,9 +299,8 @@ impl<'function> Search<'function> {
             Enter(Block),
             Leave,
         }
-        // For each block, the classes and stamps at its end.
-        let mut ends: Vec<(u64, Versions)> =
-            vec![(0, Versions::default()); self.function.blocks().len()];
+        // For each block, the stamps at its end.
+        let mut ends = vec![Versions::default(); self.function.blocks().len()];
         let mut stack = vec![Walk::Enter(self.function.entry())];
         while let Some(walk) = stack.pop() {
             let Walk::Enter(block) = walk else {
@@ -315,11 +310,10 @@ impl<'function> Search<'function> {
             self.known.push_scope();
             stack.push(Walk::Leave);
             let parent = dominators.immediate(block);
-            self.classes = parent.map_or(0, |parent| ends[parent.index()].0);
             let mut predecessors = flow.predecessors(block);
             match (predecessors.next(), predecessors.next()) {
                 (Some(only), None) if parent == Some(only) => {
-                    self.stamps.clone_from(&ends[only.index()].1);
+                    self.stamps.clone_from(&ends[only.index()]);
                 }
                 _ => self.change(SpaceSet::ALL),
             }
@@ -329,7 +323,7 @@ impl<'function> Search<'function> {
             if self.looks_at == Candidates::First && !self.found.is_empty() {
                 break;
             }
-            ends[block.index()] = (self.classes, self.stamps.clone());
+            ends[block.index()] = self.stamps.clone();
             stack.extend(dominators.children(block).rev().map(Walk::Enter));
         }
         self.found
@@ -374,14 +368,11 @@ impl<'function> Search<'function> {
             Kind::Pure => 0,
             Kind::Load(spaces) => self.stamps.newest(spaces),
         };
-        let class = 1u64 << (equality::class(function, instruction) & 63);
         let same_as = &self.same_as;
         let find = |value: Value| same_as[value.index()];
         let hash = equality::hash(function, instruction, find)
             ^ version.wrapping_mul(0xD6E8_FEB8_6659_FD93);
-        if self.classes & class != 0
-            && let Some(&early) = self.known.get(&hash)
-        {
+        if let Some(&early) = self.known.get(&hash) {
             let is_equal = self.versions.get_or(&early, 0) == version
                 && equality::same(function, early, instruction, find)
                 && function
@@ -397,7 +388,6 @@ impl<'function> Search<'function> {
             // Otherwise the first of this hash stays in the table.
             return;
         }
-        self.classes |= class;
         if kind != Kind::Pure {
             self.versions.insert(instruction, version);
         }

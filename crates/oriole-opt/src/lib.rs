@@ -60,12 +60,15 @@ mod tail_merging;
 
 pub use fuel::Fuel;
 pub use hooks::{BackPropagation, Hooks};
-pub use knobs::{KNOBS, Knob, KnobError, KnobValue, Knobs, Number, Switch};
+pub use knobs::{KNOBS, Knob, KnobError, KnobValue, Knobs, Number, Origin, Switch};
 pub use leaf_inlining::Callees;
 pub use manager::{
     Action, Context, Job, Limit, Observer, Pass, Trigger, run, run_batch, run_on_module,
 };
-pub use pipeline::{Level, PASSES, Phase, UnknownPass, find_pass, pipeline, removals, select};
+pub use pipeline::{
+    Level, PASSES, Phase, UnknownPass, documented_name, documented_part, find_pass, pipeline,
+    removals, select,
+};
 pub use profile::{Generation, Profile, UnknownProfile};
 pub use program::{ModuleAction, Program, ReadFunction};
 pub use remark::{Remark, Rewrite};

@@ -55,6 +55,10 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         return;
     }
     let flow = analyses.get::<ControlFlow>(function);
+    let plain = plain_loops(function, &flow, &loops);
+    if plain.is_empty() {
+        return;
+    }
     let mut idle = Vec::new();
     let mut taken: BitSet<Block> = BitSet::new();
     {
@@ -68,7 +72,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
         let blocks = LoopBlocks::of(&flow, &loops);
         // Inner loops come before those around them.
         for &this in all.iter().rev() {
-            if taken.contains(loops.header(this)) {
+            if !plain.contains(this) || taken.contains(loops.header(this)) {
                 continue;
             }
             if let Some(found) = plan(function, &flow, (&loops, &blocks), this, &mut ends) {
@@ -120,13 +124,9 @@ fn plan(
     let header = loops.header(this);
     let blocks = blocks.all(loops, this);
     let is_inside = |block: Block| flow.is_reachable(block) && loops.contains(this, block);
-    // What most loops do is seen at once, and who reads what is asked of the others only.
-    if !blocks.iter().all(|&block| is_plain(function, block)) {
-        return None;
-    }
     let mut leaving: Option<(Block, &[Value])> = None;
     for &block in blocks {
-        if flow.may_leave(block) || !is_read_inside(function, block, &is_inside) {
+        if !is_read_inside(function, block, &is_inside) {
             return None;
         }
         for &edge in function.edges(block) {
@@ -176,6 +176,21 @@ fn plan(
         arguments: arguments.to_vec(),
         entering,
     })
+}
+
+/// The loops all of whose blocks only compute and branch, and in which no thread ends. Most loops are not among them.
+fn plain_loops(function: &Function, flow: &ControlFlow, loops: &Loops) -> BitSet<Loop> {
+    let mut plain: BitSet<Loop> = loops.iter().collect();
+    for &block in flow.reverse_postorder() {
+        let mut around = loops.innermost(block).filter(|&this| plain.contains(this));
+        if around.is_some() && (flow.may_leave(block) || !is_plain(function, block)) {
+            // A loop around one that is not plain is not plain either.
+            while let Some(this) = around.filter(|&this| plain.remove(this)) {
+                around = loops.parent(this);
+            }
+        }
+    }
+    plain
 }
 
 /// Whether a block does nothing but compute and branch.

@@ -93,6 +93,22 @@ const fn unnumbered(from: Level, pass: &'static Pass) -> Phase {
     }
 }
 
+/// The name that `ptxas` gives the phase of this number, if it is one of those that exist here.
+pub fn documented_name(number: u16) -> Option<&'static str> {
+    let mut names = DOCUMENTED_NAMES.iter();
+    names
+        .find(|(_, own)| own.parse() == Ok(number))
+        .map(|&(name, _)| name)
+}
+
+/// The name that `ptxas` gives what a pass does inside its phases, if it names that.
+pub fn documented_part(pass: &Pass) -> Option<&'static str> {
+    let mut names = DOCUMENTED_NAMES.iter();
+    names
+        .find(|&&(_, own)| own == pass.name)
+        .map(|&(name, _)| name)
+}
+
 /// The whole pipeline, in order.
 const PIPELINE: &[Phase] = &[
     phase(13, Level::Less, &general_optimize::PASS),
@@ -191,6 +207,7 @@ const DOCUMENTED_NAMES: &[(&str, &str)] = &[
     ("OriDoPredication", "63"),
     ("OriPerformLiveDeadFourth", "84"),
     ("OriReassociateAndCommon", "50"),
+    ("SpeculativeHoistComInsts", "56"),
 ];
 
 /// Phases in any order, each given by the name of its pass, by its number, or by the name `ptxas` gives it, in whose spelling
@@ -262,6 +279,24 @@ mod tests {
             }
         }
         assert_eq!(declared, all, "constants of type `Pass`, and PASSES");
+    }
+
+    #[test]
+    fn every_numbered_phase_has_the_name_that_ptxas_gives_it() {
+        for phase in PIPELINE {
+            let number = phase.number.map(|number| {
+                let name = documented_name(number).expect("a name");
+                select([name]).unwrap()[0].number
+            });
+            assert_eq!(number, phase.number.map(Some));
+        }
+        assert_eq!(documented_name(49), Some("GvnCse"));
+        assert_eq!(documented_name(48), None);
+        assert_eq!(
+            documented_part(&copy_propagation::PASS),
+            Some("OriCopyProp")
+        );
+        assert_eq!(documented_part(&gvn_cse::PASS), None);
     }
 
     #[test]

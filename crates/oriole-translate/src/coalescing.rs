@@ -27,7 +27,7 @@ use crate::assignment::{FreeRegisters, UseCounts};
 use crate::candidates::{Candidate, Candidates};
 use crate::copy_placement::{LiveCandidates, Placement, Placer};
 use crate::parallel_copy::Copy;
-use oriole_analysis::liveness::{LiveIntervals, LiveSets, Segment};
+use oriole_analysis::liveness::{LiveIntervals, LiveSets, Segment, overlap};
 use oriole_analysis::{ControlFlow, Loops};
 use oriole_collections::{BitSet, DenseMap, IndexVec, PackedOption, SmallVec, UnionFind};
 use oriole_ir::{Block, Function, Instruction, Register, Value};
@@ -450,20 +450,6 @@ impl Problem<'_> {
         }
         arranged
     }
-}
-
-/// Whether two sorted lists of segments have a slot in common.
-fn overlap(mut one: &[Segment], mut other: &[Segment]) -> bool {
-    while let ([first, rest @ ..], [second, others @ ..]) = (one, other) {
-        if first.end <= second.start {
-            one = rest;
-        } else if second.end <= first.start {
-            other = others;
-        } else {
-            return true;
-        }
-    }
-    false
 }
 
 struct Groups<'a> {

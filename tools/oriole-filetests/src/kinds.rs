@@ -4,12 +4,13 @@ use crate::test_file::{Fact, Section, SectionName, TestFile};
 use crate::{Header, Outcome};
 use oriole::{Diagnostic, Fuel, Keep, Knobs, Level, Module, Options, Profile, Source};
 use oriole_analysis::delinearization::Dependence;
+use oriole_analysis::liveness;
 use oriole_diagnostics::ColorChoice;
 use oriole_ir::text::{self, Printer};
 use oriole_ir::{Environment, Formats, Function};
 use oriole_isa::Target;
 use oriole_opt::{Callees, Context, Hooks, Statistics, UnknownProfile};
-use oriole_syntax::scopes::Globals;
+use oriole_syntax::scopes::{Globals, resolve};
 use serde::Deserialize;
 use similar::{ChangeTag, TextDiff};
 use std::fmt::Write;
@@ -24,6 +25,8 @@ pub enum Kind {
     Check,
     /// Show the SSA form.
     Ssa,
+    /// Show where registers are live.
+    Live,
     /// Run passes.
     Opt,
     /// Read functions in SSA form and run passes on them, one after the other.
@@ -38,10 +41,11 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 9] = [
         Kind::Syntax,
         Kind::Check,
         Kind::Ssa,
+        Kind::Live,
         Kind::Opt,
         Kind::Pass,
         Kind::Scev,
@@ -54,7 +58,7 @@ impl Kind {
 pub(crate) fn required(kind: Kind) -> &'static [&'static [SectionName]] {
     match kind {
         Kind::Syntax | Kind::Check | Kind::Scev | Kind::Analyze | Kind::Findings => &[],
-        Kind::Ssa => &[&[SectionName::Output]],
+        Kind::Ssa | Kind::Live => &[&[SectionName::Output]],
         Kind::Opt | Kind::Pass => &[&[
             SectionName::Diff,
             SectionName::Unchanged,
@@ -97,6 +101,7 @@ pub(crate) fn run(file: &TestFile) -> Outcome {
     match file.header.kind {
         Kind::Syntax | Kind::Check | Kind::Pass => {}
         Kind::Ssa => run.ssa(&module),
+        Kind::Live => run.liveness(&module),
         Kind::Scev => run.evolution(&module),
         Kind::Analyze => run.accesses(&module),
         Kind::Findings => run.findings(&module),
@@ -310,6 +315,19 @@ impl Run<'_> {
                 self.outcome.facts.push(Fact { line, text });
             }
         }
+    }
+
+    fn liveness(&mut self, module: &Module) {
+        let (globals, _) = Globals::of(module);
+        let mut text = String::new();
+        for function in module.functions.iter().filter(|it| it.body.is_some()) {
+            // Names that do not resolve are facts of the file already.
+            let (scopes, _) = resolve(module, &globals, function);
+            let formats = &mut Formats::new();
+            text.push_str(&liveness::text::print(module, function, &scopes, formats));
+        }
+        let text = self.spoil(text);
+        self.section(SectionName::Output, text);
     }
 
     fn ssa(&mut self, module: &Module) {

@@ -8,6 +8,7 @@
 //! | `syntax` | parse; print; parse again | diagnostics; the same tokens and comments |
 //! | `check` | also resolve names, go into SSA form, verify, and out again | diagnostics; the same tokens |
 //! | `ssa` | also show the SSA form | section `output` |
+//! | `live` | also show where registers are live | section `output` |
 //! | `opt` | run passes | sections `output`, `diff` or `unchanged`, `stats`, `remarks` |
 //! | `scev` | also ask ScalarEvolution | `trips:` and `scev:` facts |
 //! | `analyze` | also count what accesses cost | `coalescing:`, `banks:`, `array:`, `waste:`, `strides:`, `fix:` and `dependence:` facts |
@@ -29,6 +30,7 @@
 //!
 //! ## Failing twins
 //! A file under `failing/` announces the failure it must have: `fails = "…"`. They prove that each kind of test can fail.
+//! A file whose name starts with `known_` expects an output that Oriole does not give yet. Once it does, the file moves to `opt/`.
 
 #![forbid(unsafe_code)]
 

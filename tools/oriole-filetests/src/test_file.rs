@@ -16,7 +16,8 @@ pub struct Header {
     pub level: Option<u8>,
     /// For `opt`: which of the phases run for the file's target, such as `"ptxas-13.0"`; all unless given.
     pub profile: Option<String>,
-    /// For `opt` and `pass`: settings of passes, such as `"EnableGvnCseMode=2"`. The last one must change the output.
+    /// For `opt` and `pass`: settings of passes, such as `"EnableGvnCseMode=2"`. The last one must change the output. It
+    /// may set a knob that another one sets: then the two values are compared.
     #[serde(default)]
     pub knobs: Vec<String>,
     /// For `opt` and `pass`: how many rewrites may be made.

@@ -281,9 +281,4 @@ impl Walk {
             }
         }
     }
-
-    /// Whether values of the register at hand join in a block.
-    pub(crate) fn is_join(&self, block: u32) -> bool {
-        self.placed[block as usize] == self.round
-    }
 }

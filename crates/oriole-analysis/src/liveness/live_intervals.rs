@@ -22,16 +22,14 @@
 //! are told apart as [`joins`](super::joins) says: their segments are cut where values join, and where no control goes from
 //! a block to the next. All is linear in the instructions and the boundaries where something changes.
 //!
-//! Results are in three arrays, 12 bytes a segment and 8 a value; what is edited later moves out of them.
-
-mod update;
+//! Results are in three arrays, 12 bytes a segment and 8 a value. Nothing changes them: after a change of the function they are
+//! computed again.
 
 use super::deep_nests::Changes;
 use super::joins::{Joins, origin};
 use super::live_sets::{LiveSets, Method, Words};
-use super::program::{Access, AccessKind, Program};
+use super::program::Program;
 use super::slot_indexes::{Moment, Slot, SlotIndexes};
-use std::collections::BTreeMap;
 
 /// What defines a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,12 +74,6 @@ impl std::fmt::Debug for Segment {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Owned {
-    segments: Vec<Segment>,
-    values: Vec<ValueNumber>,
-}
-
 /// The live intervals of everything in a program.
 #[derive(Clone, Debug)]
 pub struct LiveIntervals {
@@ -91,8 +83,6 @@ pub struct LiveIntervals {
     segments: Vec<Segment>,
     value_starts: Vec<u32>,
     values: Vec<ValueNumber>,
-    /// Intervals that were changed since.
-    edited: BTreeMap<u32, Owned>,
 }
 
 /// An end that means "not open".
@@ -148,12 +138,7 @@ impl<P: Program> Walk<'_, P> {
                 let accesses = program.accesses(instruction);
                 for &access in accesses {
                     if access.defines() {
-                        let moment = if access.kind() == AccessKind::EarlyClobber {
-                            Moment::EarlyClobber
-                        } else {
-                            Moment::Register
-                        };
-                        self.define(access.entity(), at.at(moment));
+                        self.define(access.entity(), at.at(Moment::Register));
                     }
                 }
                 for &access in accesses {
@@ -400,7 +385,6 @@ impl LiveIntervals {
             segments: Vec::with_capacity(sorted.len()),
             value_starts: Vec::with_capacity(entities + 1),
             values: Vec::with_capacity(sorted.len()),
-            edited: BTreeMap::new(),
         };
         for entity in 0..entities as u32 {
             intervals
@@ -473,7 +457,7 @@ impl LiveIntervals {
         &self.slots
     }
 
-    /// The live-in and live-out sets, as they were when the intervals were computed.
+    /// The live-in and live-out sets.
     pub fn sets(&self) -> &LiveSets {
         &self.sets
     }
@@ -490,22 +474,12 @@ impl LiveIntervals {
 
     /// The segments of an interval, in order.
     pub fn segments(&self, entity: u32) -> &[Segment] {
-        if !self.edited.is_empty()
-            && let Some(owned) = self.edited.get(&entity)
-        {
-            return &owned.segments;
-        }
         let at = entity as usize;
         &self.segments[self.segment_starts[at] as usize..self.segment_starts[at + 1] as usize]
     }
 
     /// The values of an interval, in order of their definitions.
     pub fn values(&self, entity: u32) -> &[ValueNumber] {
-        if !self.edited.is_empty()
-            && let Some(owned) = self.edited.get(&entity)
-        {
-            return &owned.values;
-        }
         let at = entity as usize;
         &self.values[self.value_starts[at] as usize..self.value_starts[at + 1] as usize]
     }
@@ -552,25 +526,20 @@ impl LiveIntervals {
         let behind = segments.partition_point(|segment| segment.start < end);
         behind > 0 && segments[behind - 1].end >= end
     }
+}
 
-    /// Whether two things are ever live at once.
-    pub fn overlap(&self, a: u32, b: u32) -> bool {
-        let (mut left, mut right) = (self.segments(a), self.segments(b));
-        while let (Some(first), Some(second)) = (left.first(), right.first()) {
-            if first.start < second.end && second.start < first.end {
-                return true;
-            }
-            // Skip what ends before the other begins.
-            if first.end <= second.start {
-                let start = second.start;
-                left = &left[left.partition_point(|segment| segment.end <= start)..];
-            } else {
-                let start = first.start;
-                right = &right[right.partition_point(|segment| segment.end <= start)..];
-            }
+/// Whether two sorted lists of segments have a slot in common.
+pub fn overlap(mut one: &[Segment], mut other: &[Segment]) -> bool {
+    while let ([first, rest @ ..], [second, others @ ..]) = (one, other) {
+        if first.end <= second.start {
+            one = rest;
+        } else if second.end <= first.start {
+            other = others;
+        } else {
+            return true;
         }
-        false
     }
+    false
 }
 
 /// The bits of registers with several values, which are told apart by where they join.
@@ -628,14 +597,6 @@ fn sort_by_entity(raw: Vec<Raw>, entities: usize) -> (Vec<u32>, Vec<Segment>) {
         };
     }
     (starts, sorted)
-}
-
-fn moment_of(access: Access) -> Moment {
-    if access.kind() == AccessKind::EarlyClobber {
-        Moment::EarlyClobber
-    } else {
-        Moment::Register
-    }
 }
 
 impl PartialEq for LiveIntervals {

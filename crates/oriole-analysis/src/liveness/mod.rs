@@ -5,6 +5,7 @@
 //! - [`SlotIndexes`] number the places of a program, [`LiveSets`] say what is live between blocks, [`LiveIntervals`] where
 //!   everything is live and with which value.
 //! - [`ValueLiveness`] says a part of that of small functions in SSA form, quickly; [`LiveRanges`] says it of all of them.
+//! - [`text`] shows slots, segments and value numbers.
 //! - [`slow`] computes the same in the plainest way, to compare with.
 //! - [`Pressure`] adds it up by register file. What `ptxas` makes of it is for [`crate::register_model`] to say, and what that means
 //!   for a multiprocessor for [`crate::launch`].
@@ -22,18 +23,19 @@ mod profile;
 mod program;
 mod slot_indexes;
 pub mod slow;
+pub mod text;
 mod value_liveness;
 mod verifier;
 
 pub(crate) use block_ends::BlockEnds;
 pub use lists::Lists;
-pub use live_intervals::{LiveIntervals, Segment, ValueKind, ValueNumber};
+pub use live_intervals::{LiveIntervals, Segment, ValueKind, ValueNumber, overlap};
 pub use live_ranges::LiveRanges;
 pub use live_sets::{LiveSets, Method, SMALL};
 pub use pressure::{Peak, Pressure};
 pub(crate) use profile::{Counts, Profile, live_at, step_back};
 pub use program::{Access, AccessKind, Program, RegisterFile, Registers, Values};
-pub use slot_indexes::{Moment, Place, Renumbering, STEP, Slot, SlotIndexes};
+pub use slot_indexes::{Moment, Place, STEP, Slot, SlotIndexes};
 pub use value_liveness::ValueLiveness;
 pub use verifier::verify;
 

@@ -4,7 +4,7 @@
 //! to the first says the same: what is live at the end of each block is known from the live sets ([`BlockEnds`]).
 
 use super::block_ends::BlockEnds;
-use super::program::{Access, AccessKind, Program};
+use super::program::{Access, Program};
 use super::slot_indexes::Moment;
 
 /// Registers by several counts.
@@ -45,7 +45,6 @@ pub(crate) fn step_back<const N: usize>(
 ) -> Taken<N> {
     // Behind it results are there, those that nobody reads, too.
     let mut behind = *now;
-    let mut is_early = false;
     for access in accesses.iter().filter(|access| access.defines()) {
         let own = &units[access.entity() as usize];
         if alive(access.entity(), false) {
@@ -55,28 +54,16 @@ pub(crate) fn step_back<const N: usize>(
         } else {
             add(&mut behind, own);
         }
-        is_early |= access.kind() == AccessKind::EarlyClobber;
     }
     for access in accesses.iter().filter(|access| access.uses()) {
         if !alive(access.entity(), true) {
             add(now, &units[access.entity() as usize]);
         }
     }
-    // Before it operands are, and results that come before these are read.
-    let mut before = *now;
-    if is_early {
-        for access in accesses {
-            let entity = access.entity();
-            if access.kind() == AccessKind::EarlyClobber {
-                let was = alive(entity, true);
-                alive(entity, was);
-                if !was {
-                    add(&mut before, &units[entity as usize]);
-                }
-            }
-        }
+    Taken {
+        before: *now,
+        behind,
     }
-    Taken { before, behind }
 }
 
 /// The pressures of a program.
@@ -252,11 +239,8 @@ pub(crate) fn live_at<P: Program>(
         if is_behind {
             break;
         }
-        for access in accesses {
-            let is_early = is_here && access.kind() == AccessKind::EarlyClobber;
-            if access.uses() || is_early {
-                alive[access.entity() as usize] = true;
-            }
+        for access in accesses.iter().filter(|access| access.uses()) {
+            alive[access.entity() as usize] = true;
         }
         if is_here {
             break;

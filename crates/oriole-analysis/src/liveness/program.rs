@@ -29,8 +29,6 @@ pub enum AccessKind {
     Define,
     /// Read, then written, in place.
     UseDefine,
-    /// Written before the operands are read: shares a register with none of them.
-    EarlyClobber,
 }
 
 /// A thing an instruction touches, and how, in 32 bits.
@@ -59,8 +57,7 @@ impl Access {
         match self.0 & 3 {
             0 => AccessKind::Use,
             1 => AccessKind::Define,
-            2 => AccessKind::UseDefine,
-            _ => AccessKind::EarlyClobber,
+            _ => AccessKind::UseDefine,
         }
     }
 

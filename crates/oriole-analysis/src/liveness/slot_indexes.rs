@@ -1,9 +1,8 @@
 //! Numbers for the places of a function: where blocks start, and four moments of every instruction.
 //!
 //! A [`Slot`] is `number << 2 | moment`. Blocks have a number of their own before their first instruction, so each block
-//! owns the slots from its start to the start of the next. Neighbours are [`STEP`] apart: an instruction can be put between
-//! two others without touching their numbers, and when a gap is used up only the instructions up to the next wide gap are
-//! numbered again. Whoever keeps slots is told which have changed ([`Renumbering`]).
+//! owns the slots from its start to the start of the next. Neighbours are [`STEP`] apart. Numbers never change: after a change of the
+//! function they are made again, in one walk, with all that is computed from them.
 
 use super::program::Program;
 
@@ -24,7 +23,7 @@ pub enum Moment {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(u32);
 
-/// How far apart the numbers of neighbours are at first.
+/// How far apart the numbers of neighbours are.
 pub const STEP: u32 = 4;
 
 impl Slot {
@@ -71,35 +70,6 @@ impl std::fmt::Debug for Slot {
     }
 }
 
-/// Numbers that have changed: those from `first` on, in order, with what they are now.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Renumbering {
-    changes: Vec<(u32, u32)>,
-}
-
-impl Renumbering {
-    /// Whether nothing has changed.
-    pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
-    }
-
-    /// How many numbers have changed.
-    pub fn len(&self) -> usize {
-        self.changes.len()
-    }
-
-    /// What a slot is now.
-    pub fn apply(&self, slot: Slot) -> Slot {
-        match self
-            .changes
-            .binary_search_by_key(&slot.number(), |change| change.0)
-        {
-            Ok(index) => Slot::new(self.changes[index].1, slot.moment()),
-            Err(_) => slot,
-        }
-    }
-}
-
 /// What stands at a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -116,14 +86,12 @@ const BLOCK_BIT: u32 = 1 << 31;
 /// The numbers of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotIndexes {
-    /// Number of each instruction, by its name; `u32::MAX` for removed ones.
+    /// Number of each instruction.
     numbers: Vec<u32>,
     /// Start of each block, and the end of the function.
     starts: Vec<u32>,
     /// Blocks and instructions in order.
     order: Vec<u32>,
-    /// Whether entry `i` of the order has number `i * STEP`.
-    regular: bool,
 }
 
 impl SlotIndexes {
@@ -154,7 +122,6 @@ impl SlotIndexes {
             numbers,
             starts,
             order,
-            regular: true,
         }
     }
 
@@ -171,14 +138,9 @@ impl SlotIndexes {
     }
 
     /// A moment of an instruction.
-    ///
-    /// # Panics
-    /// If the instruction was removed.
     #[inline]
     pub fn slot(&self, instruction: u32, moment: Moment) -> Slot {
-        let number = self.numbers[instruction as usize];
-        assert!(number != u32::MAX, "the instruction was removed");
-        Slot::new(number, moment)
+        Slot::new(self.numbers[instruction as usize], moment)
     }
 
     /// The block a slot is in; the last one for the end of the function.
@@ -187,32 +149,9 @@ impl SlotIndexes {
         (behind as u32 - 1).min(self.starts.len() as u32 - 2)
     }
 
-    fn number_at(&self, position: usize) -> u32 {
-        if self.regular {
-            return position as u32 * STEP;
-        }
-        match self.order.get(position) {
-            Some(&entry) if entry & BLOCK_BIT != 0 => self.starts[(entry & !BLOCK_BIT) as usize],
-            Some(&entry) => self.numbers[entry as usize],
-            None => *self.starts.last().expect("the end is always there"),
-        }
-    }
-
     /// Position of a number among blocks and instructions in order.
     pub(crate) fn position(&self, number: u32) -> usize {
-        if self.regular {
-            return (number / STEP) as usize;
-        }
-        let (mut low, mut high) = (0, self.order.len());
-        while low < high {
-            let middle = (low + high) / 2;
-            if self.number_at(middle) < number {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        (number / STEP) as usize
     }
 
     /// How many blocks and instructions there are.
@@ -231,75 +170,28 @@ impl SlotIndexes {
 
     /// What stands at a slot, if its number is in use.
     pub fn place(&self, slot: Slot) -> Option<Place> {
-        let position = self.position(slot.number());
-        (self.number_at(position) == slot.number()).then(|| self.place_at(position))
-    }
-
-    /// Puts a new instruction right behind a place, and gives its name and what had to be numbered again for it.
-    ///
-    /// # Panics
-    /// If nothing stands at the slot, or the function ends there.
-    pub fn insert_after(&mut self, slot: Slot) -> (u32, Renumbering) {
-        let position = self.position(slot.number());
-        assert!(
-            self.number_at(position) == slot.number() && position < self.order.len(),
-            "instructions are put behind a block's start or an instruction"
-        );
-        let name = self.numbers.len() as u32;
-        let before = slot.number();
-        let after = self.number_at(position + 1);
-        self.regular = false;
-        self.order.insert(position + 1, name);
-        let middle = before + (after - before) / 2;
-        if middle > before {
-            self.numbers.push(middle);
-            return (name, Renumbering::default());
-        }
-        // No gap: number again, two apart, until the numbers there are higher anyway.
-        self.numbers.push(before + STEP / 2);
-        let mut next = before + STEP / 2;
-        let mut changes = Vec::new();
-        for at in position + 2..=self.order.len() {
-            next += STEP / 2;
-            let old = self.number_at(at);
-            if old >= next {
-                break;
-            }
-            changes.push((old, next));
-            match self.place_at(at) {
-                Place::Block(block) => self.starts[block as usize] = next,
-                Place::Instruction(instruction) => self.numbers[instruction as usize] = next,
-                Place::End => *self.starts.last_mut().expect("the end is always there") = next,
-            }
-        }
-        (name, Renumbering { changes })
-    }
-
-    /// Forgets an instruction. Its number stays free.
-    pub fn remove(&mut self, instruction: u32) {
-        let number = self.numbers[instruction as usize];
-        let position = self.position(number);
-        self.regular = false;
-        self.order.remove(position);
-        self.numbers[instruction as usize] = u32::MAX;
+        let number = slot.number();
+        let is_used = number.is_multiple_of(STEP) && self.position(number) <= self.order.len();
+        is_used.then(|| self.place_at(self.position(number)))
     }
 
     /// What is wrong with the numbers: nothing, unless something was broken from outside.
     pub fn verify(&self) -> Result<(), String> {
         let mut blocks = 0;
         for position in 0..self.order.len() {
-            if self.number_at(position) >= self.number_at(position + 1) {
-                return Err(format!("numbers do not rise behind position {position}"));
-            }
             if let Place::Block(block) = self.place_at(position) {
                 if block != blocks {
                     return Err(format!("block {block} stands where block {blocks} should"));
                 }
                 blocks += 1;
             }
-            let number = self.number_at(position);
-            if self.position(number) != position {
-                return Err(format!("number {number} is not found again"));
+            let start = match self.place_at(position) {
+                Place::Block(block) => self.starts[block as usize],
+                Place::Instruction(instruction) => self.numbers[instruction as usize],
+                Place::End => return Err(format!("nothing stands at position {position}")),
+            };
+            if self.position(start) != position {
+                return Err(format!("number {start} is not found again"));
             }
         }
         if blocks as usize + 1 != self.starts.len() {

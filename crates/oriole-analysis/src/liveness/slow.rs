@@ -6,7 +6,7 @@
 //! the numbering of slots.
 
 use super::live_intervals::{Segment, ValueKind, ValueNumber};
-use super::program::{AccessKind, Program};
+use super::program::Program;
 use super::slot_indexes::{Moment, STEP, Slot};
 
 /// The interval of one register: segments and values.
@@ -68,10 +68,8 @@ impl<'a, P: Program> Twin<'a, P> {
         for access in self.program.accesses(instruction) {
             if access.entity() == entity {
                 found.0 |= access.uses();
-                match access.kind() {
-                    AccessKind::Use => {}
-                    AccessKind::EarlyClobber => found.1 = Some(Moment::EarlyClobber),
-                    _ => found.1 = Some(Moment::Register),
+                if access.defines() {
+                    found.1 = Some(Moment::Register);
                 }
             }
         }

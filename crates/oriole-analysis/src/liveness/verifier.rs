@@ -10,7 +10,7 @@
 //! 7. The numbers of slots rise.
 
 use super::live_intervals::{LiveIntervals, ValueKind};
-use super::program::{AccessKind, Program};
+use super::program::Program;
 use super::slot_indexes::{Moment, Slot};
 
 /// What is wrong with intervals: nothing, if they are the program's.
@@ -132,15 +132,10 @@ fn covered(program: &impl Program, intervals: &LiveIntervals, wrong: &mut Vec<St
                         "{entity}: dead where instruction {instruction} reads it"
                     ));
                 }
-                let start = if access.kind() == AccessKind::EarlyClobber {
-                    before(at)
-                } else {
-                    at
-                };
                 if access.defines()
                     && intervals
                         .values(entity)
-                        .binary_search_by_key(&start, |value| value.definition)
+                        .binary_search_by_key(&at, |value| value.definition)
                         .is_err()
                 {
                     wrong.push(format!(

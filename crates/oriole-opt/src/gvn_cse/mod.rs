@@ -25,9 +25,8 @@
 //! function together ([`Convergence`]). Those that do not name them, such as `activemask`, are never commoned.
 //!
 //! ## Method
-//! Hash-consing gives every value a number in one walk in reverse postorder. Blocks in which something has an equal are
-//! remembered in a tree of bit sets; a second walk visits only those, in order, and replaces what an equal instruction
-//! dominates. The last answer to a question about dominance is kept, as neighbours ask the same one. Linear.
+//! Hash-consing gives every value a number in one walk in reverse postorder, which lists the instructions that have an equal. They are
+//! visited in that order, and those that an equal instruction dominates are replaced. The last answer to a question about dominance is kept, as neighbours ask the same one. Linear.
 //!
 //! A value is not kept alive from one block to another where that takes more registers and computing it again is cheap, see
 //! [`crate::pressure_guard`]; what follows in the same block reads the one that was computed again.
@@ -47,7 +46,6 @@ mod extended_blocks;
 mod numbering;
 mod partial;
 mod parts;
-mod scope_tree;
 
 use crate::copy_propagation::{has_plain_move, is_acceptable};
 use crate::fusion::may_fuse;
@@ -58,13 +56,12 @@ use crate::remark::Rewrite;
 use exchange::takes_complement;
 use extended_blocks::ExtendedBlocks;
 use numbering::{Class, Complement, Convergent, Member, Numbering, Part};
-use oriole_analysis::memory::{LocalVariables, MemoryVersions};
+use oriole_analysis::memory::{LocalVariables, MemoryVersions, Parts};
 use oriole_analysis::{Analyses, ControlFlow, Convergence, Dominators, Loops};
 use oriole_collections::{DenseMap, DenseSet, SmallVec};
 use oriole_ir::{Block, Editor, Environment, Function, Instruction, Operand, Use, Value};
 use oriole_isa::cost::CostModel;
 use oriole_isa::{Opcode, ScalarType, build};
-use scope_tree::ScopeTree;
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -120,9 +117,10 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
     let loops = analyses.get::<Loops>(function);
     let stays = context.knobs.switch(GVN_CSE_EXTENDED_BLOCKS);
     let extended = (mode == Mode::Dominators && stays).then(|| ExtendedBlocks::of(function, &flow));
-    let variables = analyses.get::<LocalVariables>(function);
+    let cells = analyses.get::<LocalVariables>(function);
+    let parts = Parts::of(function, context.environment, &cells);
     let gate = context.knobs.number(ENABLE_GVN_CSE_PER_INSTR);
-    let number = |convergent| number(function, &flow, &loops, &variables, mode, convergent, gate);
+    let number = |convergent| number(function, &flow, &loops, &parts, mode, convergent, gate);
     let mut numbering = match mode >= Mode::Convergent {
         true => number(Convergent::InOneBlock),
         false => number(Convergent::Never),
@@ -166,33 +164,19 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
             return;
         }
     }
-    // Blocks with something to do, by their place in reverse postorder.
-    let mut scopes = ScopeTree::default();
-    let mut by_block: DenseMap<u32, SmallVec<[(Class, Instruction); 4]>> = DenseMap::new();
-    for &(class, member) in &numbering.shared {
+    let function = editor.function();
+    let mut members = std::mem::take(&mut numbering.shared);
+    members.retain(|&(class, member)| {
         let first = numbering.first(class).instruction;
-        if may_fuse(editor.function(), member.instruction) || may_fuse(editor.function(), first) {
-            continue;
-        }
-        if extended
-            .as_ref()
-            .is_some_and(|extended| !extended.is_marked(member.instruction))
-        {
-            continue;
-        }
-        let place = flow.position(member.block) as u32;
-        scopes.insert(place);
-        by_block
-            .get_or_default(place)
-            .push((class, member.instruction));
-    }
-    for place in scopes.drain() {
-        let block = flow.reverse_postorder()[place as usize];
-        for &(class, instruction) in by_block.get(&place).into_iter().flatten() {
-            let member = Member::whole(block, instruction);
-            if !elimination.eliminate(editor, &numbering, class, member, context) {
-                return;
-            }
+        !may_fuse(function, member.instruction)
+            && !may_fuse(function, first)
+            && extended
+                .as_ref()
+                .is_none_or(|extended| extended.is_marked(member.instruction))
+    });
+    for (class, member) in members {
+        if !elimination.eliminate(editor, &numbering, class, member, context) {
+            return;
         }
     }
 }
@@ -202,14 +186,14 @@ fn number(
     function: &Function,
     flow: &ControlFlow,
     loops: &Loops,
-    variables: &LocalVariables,
+    parts: &Parts<'_>,
     mode: Mode,
     convergent: Convergent,
     gate: u64,
 ) -> Numbering {
     let mut seen = 0;
     let mut numbering = Numbering::new(function, mode > Mode::Block && gate == u64::MAX);
-    let mut memory = MemoryVersions::new(function, flow, loops, variables, mode >= Mode::Memory);
+    let mut memory = MemoryVersions::new(function, flow, loops, parts, mode >= Mode::Memory);
     for &block in flow.reverse_postorder() {
         if mode == Mode::Block {
             numbering.forget();
