@@ -27,7 +27,7 @@
 mod update;
 
 use super::deep_nests::Changes;
-use super::joins::{Joins, origin};
+use super::joins::{DEFINITION, Joins, origin};
 use super::live_sets::{LiveSets, Method, Words};
 use super::program::{Access, AccessKind, Program};
 use super::slot_indexes::{Moment, Slot, SlotIndexes};
@@ -181,7 +181,7 @@ impl<P: Program> Walk<'_, P> {
         };
         self.raw.push(Raw {
             entity,
-            origin: origin(self.block, false),
+            origin: DEFINITION,
             start,
             end,
         });

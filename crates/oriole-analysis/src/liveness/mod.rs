@@ -9,6 +9,7 @@
 //! - [`Pressure`] adds it up by register file. What `ptxas` makes of it is for [`crate::register_model`] to say, and what that means
 //!   for a multiprocessor for [`crate::launch`].
 
+mod accumulators;
 mod block_ends;
 mod deep_nests;
 mod in_flight;
@@ -22,6 +23,7 @@ mod profile;
 mod program;
 mod slot_indexes;
 pub mod slow;
+mod undefined;
 mod value_liveness;
 mod verifier;
 
