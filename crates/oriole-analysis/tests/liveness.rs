@@ -107,6 +107,10 @@ fn check_module(module: &Module, what: &str) -> usize {
             &Values::of(&translated.function),
             &format!("{what} (values)"),
         );
+        check(
+            &Values::as_allocated(&translated.function),
+            &format!("{what} (values)"),
+        );
         check_quick_way(&translated.function, &what);
         formats = translated.function.into_formats();
         checked += 1;
@@ -796,6 +800,28 @@ fn products_that_begin_with_zeros_only_write_their_accumulators() {
 }
 
 #[test]
+fn pinned_registers_hold_nothing_to_an_allocator_before_they_are_written() {
+    let module = parse(
+        ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\n.reg .f32 %f<4>; .reg .b64 %rd<2>; .reg .pred %p<2>;\n\
+         mov.u64 %rd0, 0; mov.pred %p0, 0;\n\
+         wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd0, %rd0, %p0, 1, 1, 0, 0;\n\
+         wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\nst.global.v4.f32 [%rd0], {%f0, %f1, %f2, %f3};\nret;\n}\n",
+    );
+    let (globals, _) = Globals::of(&module);
+    let function = into_ssa(&module, &globals, 0, &mut Formats::new())
+        .unwrap()
+        .function;
+    let along = |values: &Values| {
+        check(values, "pinned");
+        let pressure = Pressure::of(values, &LiveIntervals::of(values));
+        pressure.along(RegisterFile::Data).to_vec()
+    };
+    assert_eq!(along(&Values::of(&function)), [6, 6, 6, 6, 6, 6, 0]);
+    let allocated = along(&Values::as_allocated(&function));
+    assert_eq!(allocated, [2, 2, 6, 6, 6, 6, 0]);
+}
+
+#[test]
 fn parameters_in_registers_are_live_from_the_start() {
     let module = parse(
         ".version 8.0\n.target sm_80\n.address_size 64\n.func (.reg .b32 %o) f(.reg .b32 %a, .reg .b32 %b)\n{\n\
@@ -811,7 +837,7 @@ fn parameters_in_registers_are_live_from_the_start() {
     let function = into_ssa(&module, &globals, 0, &mut Formats::new())
         .unwrap()
         .function;
-    let values = Values::of(&function);
+    let values = Values::as_allocated(&function);
     check(&values, "parameters in SSA form");
     let pressure = Pressure::of(&values, &LiveIntervals::of(&values));
     assert_eq!(pressure.along(RegisterFile::Data), [2, 2, 0]);

@@ -526,6 +526,25 @@ impl Values {
     /// Reads a function in SSA form. Entities are its values, then its registers, of which only pinned ones are touched.
     /// Undefined values take no room: any register will do for them.
     pub fn of(function: &Function) -> Values {
+        Values::with(function, |_| false)
+    }
+
+    /// A function as an allocator sees it: pinned registers hold nothing before something writes them.
+    pub fn as_allocated(function: &Function) -> Values {
+        let mut values = Values::with(function, |instruction| {
+            accumulators::are_overwritten(function, instruction)
+        });
+        if function.registers().values().any(|data| data.pinned) {
+            // Parameters of a function that are registers are pinned.
+            let is_given = |_| function.kind() != FunctionKind::Entry;
+            let is_register = |entity| entity >= values.value_count;
+            undefined::take_out(&mut values.tables, is_register, is_given);
+        }
+        values
+    }
+
+    /// Reads a function, given the products that only write their accumulators.
+    fn with(function: &Function, are_overwritten: impl Fn(Instruction) -> bool) -> Values {
         let value_count = function.values().len() as u32;
         let mut files = Vec::with_capacity(value_count as usize + function.registers().len());
         let mut units = Vec::with_capacity(files.capacity());
@@ -599,24 +618,25 @@ impl Values {
             }
             values.tables.arguments.close();
             for instruction in function.instructions_of(block) {
-                values.read(function, instruction, &mut written);
+                let is_overwritten = are_overwritten(instruction);
+                values.read(function, instruction, is_overwritten, &mut written);
             }
             values.tables.blocks.push(values.instructions.len() as u32);
-        }
-        if function.registers().values().any(|data| data.pinned) {
-            // Parameters of a function that are registers are pinned.
-            let is_given = |_| function.kind() != FunctionKind::Entry;
-            let is_register = |entity| entity >= values.value_count;
-            undefined::take_out(&mut values.tables, is_register, is_given);
         }
         values
     }
 
-    fn read(&mut self, function: &Function, instruction: Instruction, written: &mut [u32]) {
+    fn read(
+        &mut self,
+        function: &Function,
+        instruction: Instruction,
+        are_overwritten: bool,
+        written: &mut [u32],
+    ) {
         let operands = function.operands(instruction);
         let is_register = |operand: &Operand| matches!(operand, Operand::Register(_));
         if operands.iter().any(is_register) {
-            self.read_registers(function, instruction, written);
+            self.read_registers(function, instruction, are_overwritten, written);
         } else {
             let uses = operands.iter().filter_map(|operand| operand.value());
             let accesses = uses.map(|value| Access::new(value.as_u32(), AccessKind::Use));
@@ -634,6 +654,7 @@ impl Values {
         &mut self,
         function: &Function,
         instruction: Instruction,
+        are_overwritten: bool,
         written: &mut [u32],
     ) {
         let number = self.instructions.len() as u32;
@@ -641,7 +662,6 @@ impl Values {
         let value_count = self.value_count;
         let items = &mut self.tables.accesses;
         let guard = function.guard(instruction);
-        let are_overwritten = accumulators::are_overwritten(function, instruction);
         if let Some(operand) = guard {
             match operand {
                 Operand::Value(value) => {
