@@ -106,6 +106,10 @@ fn check_module(module: &Module, what: &str) -> usize {
             &Values::of(&translated.function),
             &format!("{what} (values)"),
         );
+        check(
+            &Values::as_allocated(&translated.function),
+            &format!("{what} (values)"),
+        );
         check_quick_way(&translated.function, &what);
         formats = translated.function.into_formats();
         checked += 1;
@@ -407,7 +411,7 @@ fn a_loop_counter_has_a_value_for_each_way_round() {
 fn guarded_partial_and_unknown_definitions_read_what_they_leave() {
     let (_, program) = function(
         ".reg .v4 .f32 %v; mov.u32 %r1, 0; setp.eq.u32 %p1, %r1, 0; @%p1 mov.u32 %r1, 2; mov.u32 %r3, %r1; frobnicate.b32 %r3; \
-         mov.f32 %v.x, 0f00000000; mov.f32 %f1, %v.y; st.global.f32 [%rd1], %f1; ret;",
+         mov.f32 %v.x, 0f00000000; mov.f32 %v.z, 0f00000000; mov.f32 %f1, %v.y; st.global.f32 [%rd1], %f1; ret;",
     );
     let kinds = |instruction: u32| -> Vec<AccessKind> {
         program
@@ -418,19 +422,21 @@ fn guarded_partial_and_unknown_definitions_read_what_they_leave() {
     };
     assert_eq!(kinds(2), [AccessKind::Use, AccessKind::UseDefine]);
     assert_eq!(kinds(4), [AccessKind::UseDefine]);
-    assert_eq!(kinds(5), [AccessKind::UseDefine]);
+    // Before its first part nothing of a vector register is written.
+    assert_eq!(kinds(5), [AccessKind::Define]);
+    assert_eq!(kinds(6), [AccessKind::UseDefine]);
     let intervals = LiveIntervals::of(&program);
     // The guarded move ends the first value where its own begins.
     assert_eq!(
         format!("{:?}", intervals.segments(1)),
         "[[4r,12r:0), [12r,16r:1)]"
     );
-    // A vector register takes its four parts, from the start on; the address, never written, takes two registers.
+    // A vector register takes its four parts, from its first part on; the address, never written, takes none.
     assert_eq!(
         Pressure::of(&program, &intervals)
             .peak(RegisterFile::Data)
             .units,
-        7
+        4
     );
     check(&program, "guards");
 }
@@ -449,7 +455,9 @@ fn the_entry_may_be_a_loop() {
         function("L: add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 9; @%p1 bra L; ret;");
     let intervals = LiveIntervals::of(&program);
     let kinds: Vec<ValueKind> = intervals.values(0).iter().map(|value| value.kind).collect();
-    assert!(kinds.contains(&ValueKind::Phi), "{kinds:?}");
+    // From the instruction of the last round, or from nowhere.
+    assert_eq!(kinds, [ValueKind::Parameter, ValueKind::Instruction]);
+    assert_eq!(program.undefined_reads(), []);
     check(&program, "entry loop");
 }
 
@@ -538,6 +546,7 @@ fn live_before(body: &str, instruction: u32, names: &[&str]) -> Vec<bool> {
         .collect()
 }
 
+const FRAGMENT: &str = "mov.u32 %r0, 1; mov.u32 %r1, 1; mov.u32 %r2, 1; mov.u32 %r3, 1;";
 const PRODUCT: &str = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, %rd0, 1, 1, 1, 0;";
 
 #[test]
@@ -546,26 +555,141 @@ fn operands_of_asynchronous_products_live_until_they_are_waited_for() {
         "wgmma.fence.sync.aligned;\n{PRODUCT}\nwgmma.commit_group.sync.aligned;\nmov.u32 %r4, 0;\n\
          wgmma.wait_group.sync.aligned 0;\nret;"
     );
-    // Instructions 0 to 5; the wait is the fifth.
+    // Instructions 4 to 9; the wait is the fifth.
+    let body = format!("{FRAGMENT}\n{body}");
     assert_eq!(
-        live_before(&body, 4, &["%r0", "%f0", "%rd0"]),
+        live_before(&body, 8, &["%r0", "%f0", "%rd0"]),
         [true, true, false]
     );
-    assert_eq!(live_before(&body, 5, &["%r0", "%f0"]), [false, false]);
+    assert_eq!(live_before(&body, 9, &["%r0", "%f0"]), [false, false]);
 }
 
 #[test]
 fn operands_in_flight_are_followed_through_blocks() {
     // The product on one side of a branch, a wait that leaves a group, a register written meanwhile, the wait in a loop.
     let body = format!(
-        "setp.eq.u32 %p0, %r5, 0;\n@%p0 bra JOIN;\n{PRODUCT}\nwgmma.commit_group.sync.aligned;\n\
+        "{FRAGMENT}\nsetp.eq.u32 %p0, %r5, 0;\n@%p0 bra JOIN;\n{PRODUCT}\nwgmma.commit_group.sync.aligned;\n\
          JOIN: wgmma.wait_group.sync.aligned 1;\nmov.u32 %r1, 0;\nbra LOOP;\n\
          LOOP: mov.u32 %r4, 0;\nwgmma.wait_group.sync.aligned 0;\n@%p0 bra LOOP;\nret;"
     );
     let names = ["%r0", "%r1", "%f0"];
-    assert_eq!(live_before(&body, 4, &names), [true, true, true]);
-    assert_eq!(live_before(&body, 7, &names), [true, false, true]);
-    assert_eq!(live_before(&body, 10, &names), [false, false, false]);
+    assert_eq!(live_before(&body, 8, &names), [true, true, true]);
+    assert_eq!(live_before(&body, 11, &names), [true, false, true]);
+    assert_eq!(live_before(&body, 14, &names), [false, false, false]);
+}
+
+#[test]
+fn what_nothing_has_written_is_not_live() {
+    let wide = "ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];\nsetp.lt.u32 %p1, %r1, 5;\n\
+                @%p1 ld.global.v4.u32 {%r2,%r3,%r4,%r5}, [%rd1+16];\n\
+                @%p1 st.global.v4.u32 [%rd1+32], {%r2,%r3,%r4,%r5};\nret;";
+    let (_, program) = function(wide);
+    check(&program, "wide");
+    let pressure = Pressure::of(&program, &LiveIntervals::of(&program));
+    assert_eq!(pressure.along(RegisterFile::Data), [2, 3, 3, 6, 6, 0]);
+    // A guarded load is no read.
+    assert_eq!(program.undefined_reads(), []);
+    let (_, program) =
+        function("add.u32 %r2, %r1, 1; add.u32 %r1, %r2, %r3; st.global.u32 [%rd1], %r1; ret;");
+    check(&program, "reads");
+    let pressure = Pressure::of(&program, &LiveIntervals::of(&program));
+    assert_eq!(pressure.along(RegisterFile::Data), [1, 1, 1, 0]);
+    let undefined = program.undefined_reads().iter().map(|read| read.0);
+    assert!(undefined.eq([0, 1, 2]));
+}
+
+#[test]
+fn a_definition_on_some_paths_is_not_live_on_the_others() {
+    // Defined in one arm and read behind: live from there on, and in the arm behind its definition.
+    let body = "mov.u32 %r5, 0;\nsetp.eq.u32 %p0, %r5, 0;\n@%p0 bra ELSE;\nmov.u32 %r1, 1;\nmov.u32 %r4, 0;\n\
+                bra JOIN;\nELSE: mov.u32 %r2, 0;\nmov.u32 %r3, 0;\nJOIN: mov.u32 %r4, 2;\nadd.u32 %r6, %r1, %r2;\nret;";
+    let names = ["%r1", "%r2"];
+    assert_eq!(live_before(body, 2, &names), [false, false]);
+    assert_eq!(live_before(body, 4, &names), [true, false]);
+    assert_eq!(live_before(body, 7, &names), [false, true]);
+    assert_eq!(live_before(body, 9, &names), [true, true]);
+    // Defined in a loop behind a read: live from its header on, not before.
+    let body = "mov.u32 %r5, 0;\nbra LOOP;\nLOOP: add.u32 %r5, %r5, 1;\nadd.u32 %r4, %r1, %r5;\nmov.u32 %r1, %r4;\n\
+                setp.lt.u32 %p0, %r5, 9;\n@%p0 bra LOOP;\nret;";
+    assert_eq!(live_before(body, 1, &["%r1"]), [false]);
+    assert_eq!(live_before(body, 2, &["%r1"]), [true]);
+    assert_eq!(live_before(body, 6, &["%r1"]), [true]);
+    // A definition behind the last read reaches nothing.
+    let body = "st.shared.u32 [%r2], %r1;\nmov.u32 %r1, 0;\nst.shared.u32 [%r1], %r1;\nret;";
+    assert_eq!(live_before(body, 0, &["%r1", "%r2"]), [false, false]);
+    assert_eq!(live_before(body, 2, &["%r1"]), [true]);
+}
+
+#[test]
+fn products_that_begin_with_zeros_only_write_their_accumulators() {
+    let product = |scale: &str| {
+        format!(
+            "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f0, %f1, %f2, %f3}}, %rd0, %rd1, {scale}, 1, 1, 0, 0;"
+        )
+    };
+    let end = "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\nst.shared.f32 [%r1], %f0;\nret;";
+    let zeros = "mov.f32 %f0, 0f00000000;\nmov.u32 %r2, 0;";
+    for (scale, before, adds) in [
+        ("0", "mov.u32 %r3, 0;", false),
+        ("1", "mov.u32 %r3, 0;", true),
+        ("%p0", "mov.pred %p0, 0;", false),
+        ("%p0", "mov.pred %p0, -1;", true),
+        ("%p0", "setp.ne.b32 %p0, 0, 0;", false),
+        ("%p0", "setp.ne.b32 %p0, %r2, 0;", false),
+        ("%p0", "setp.eq.b32 %p0, %r2, 0;", true),
+        ("%p0", "setp.ne.b32 %p0, %r3, 0;", true),
+    ] {
+        let body = format!("{zeros}\n{before}\n{}\n{end}", product(scale));
+        assert_eq!(live_before(&body, 3, &["%f0"]), [adds], "{scale} {before}");
+        assert_eq!(live_before(&body, 5, &["%f0", "%f1"]), [true, true]);
+    }
+    let twice = "mov.pred %p0, 0;\nmov.pred %p0, -1;";
+    let body = format!("{zeros}\n{twice}\n{}\n{end}", product("%p0"));
+    assert_eq!(live_before(&body, 4, &["%f0"]), [true]);
+}
+
+#[test]
+fn pinned_registers_hold_nothing_to_an_allocator_before_they_are_written() {
+    let module = parse(
+        ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\n.reg .f32 %f<4>; .reg .b64 %rd<2>; .reg .pred %p<2>;\n\
+         mov.u64 %rd0, 0; mov.pred %p0, 0;\n\
+         wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd0, %rd0, %p0, 1, 1, 0, 0;\n\
+         wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\nst.global.v4.f32 [%rd0], {%f0, %f1, %f2, %f3};\nret;\n}\n",
+    );
+    let (globals, _) = Globals::of(&module);
+    let function = into_ssa(&module, &globals, 0, &mut Formats::new())
+        .unwrap()
+        .function;
+    let along = |values: &Values| {
+        check(values, "pinned");
+        let pressure = Pressure::of(values, &LiveIntervals::of(values));
+        pressure.along(RegisterFile::Data).to_vec()
+    };
+    assert_eq!(along(&Values::of(&function)), [6, 6, 6, 6, 6, 6, 0]);
+    let allocated = along(&Values::as_allocated(&function));
+    assert_eq!(allocated, [2, 2, 6, 6, 6, 6, 0]);
+}
+
+#[test]
+fn parameters_in_registers_are_live_from_the_start() {
+    let module = parse(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.func (.reg .b32 %o) f(.reg .b32 %a, .reg .b32 %b)\n{\n\
+         .reg .b32 %r<4>;\nadd.u32 %r1, %a, %r2;\nadd.u32 %o, %r1, %b;\nret;\n}\n",
+    );
+    let (globals, _) = Globals::of(&module);
+    let (scopes, _) = resolve(&module, &globals, &module.functions[0]);
+    let body = module.functions[0].body.as_ref().unwrap();
+    let registers = Registers::of(&module, body, &scopes, &mut Formats::new());
+    check(&registers, "parameters");
+    let pressure = Pressure::of(&registers, &LiveIntervals::of(&registers));
+    assert_eq!(pressure.along(RegisterFile::Data), [2, 2, 0]);
+    let function = into_ssa(&module, &globals, 0, &mut Formats::new())
+        .unwrap()
+        .function;
+    let values = Values::as_allocated(&function);
+    check(&values, "parameters in SSA form");
+    let pressure = Pressure::of(&values, &LiveIntervals::of(&values));
+    assert_eq!(pressure.along(RegisterFile::Data), [2, 2, 0]);
 }
 
 #[test]

@@ -91,6 +91,15 @@ fn figures(rows: &[Recorded], guess: impl Fn(&Recorded) -> u32) -> (f64, f64, f6
     )
 }
 
+/// The share of kernels whose count is in the interval.
+fn inside(rows: &[Recorded]) -> f64 {
+    let is_inside = |row: &&Recorded| {
+        let prediction = predict(&row.features);
+        (prediction.low..=prediction.high).contains(&row.registers)
+    };
+    rows.iter().filter(is_inside).count() as f64 / rows.len() as f64
+}
+
 #[test]
 fn register_counts_are_predicted() {
     let rows = rows();
@@ -101,14 +110,7 @@ fn register_counts_are_predicted() {
     );
     let plain = figures(&rows, |row| row.features.get("written") as u32);
     let (error, rank, bucket) = figures(&rows, |row| predict(&row.features).best);
-    let inside = rows
-        .iter()
-        .filter(|row| {
-            let prediction = predict(&row.features);
-            (prediction.low..=prediction.high).contains(&row.registers)
-        })
-        .count() as f64
-        / rows.len() as f64;
+    let inside = inside(&rows);
     println!("{} kernels not fitted", rows.len());
     println!(
         "pressure alone: mean error {:.2}, rank correlation {:.3}, occupancy right {:.3}",
@@ -117,6 +119,19 @@ fn register_counts_are_predicted() {
     println!(
         "prediction:     mean error {error:.2}, rank correlation {rank:.3}, occupancy right {bucket:.3}, inside the interval {inside:.3}"
     );
+    let large: Vec<Recorded> = rows
+        .iter()
+        .filter(|row| row.registers > 32)
+        .cloned()
+        .collect();
+    if !large.is_empty() {
+        let (error, rank, bucket) = figures(&large, |row| predict(&row.features).best);
+        println!(
+            "above 32, {}:  mean error {error:.2}, rank correlation {rank:.3}, occupancy right {bucket:.3}, inside the interval {:.3}",
+            large.len(),
+            self::inside(&large)
+        );
+    }
     let furthest = rows
         .iter()
         .max_by_key(|row| predict(&row.features).best.abs_diff(row.registers))

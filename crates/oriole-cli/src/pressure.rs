@@ -11,7 +11,8 @@ use crate::output::{JsonList, Sink};
 use crate::report::{Log, Reporter};
 use oriole::Module;
 use oriole::pressure::{
-    Cliff, FunctionKind, FunctionPressure, PressureOptions, PtxPlace, ShapeOccupancy, Target,
+    Cliff, FunctionKind, FunctionPressure, LiveRegister, PressureOptions, PtxPlace, RegisterOrigin,
+    ShapeOccupancy, Target,
 };
 use serde_json::{Value, json};
 
@@ -201,19 +202,23 @@ fn as_json(file: &str, report: &FunctionPressure) -> Value {
             "helpful": shape.helpful,
         })
     };
-    let live: Vec<Value> = report
-        .live
-        .iter()
-        .map(|live| {
-            json!({
-                "name": live.name,
-                "bits": live.bits,
-                "defined": live.defined.as_ref().map(place_json),
-                "next_use": live.next_use.as_ref().map(place_json),
-                "rematerializable": live.rematerializable,
-            })
+    let register = |live: &LiveRegister| {
+        let (origin, defined) = match &live.origin {
+            RegisterOrigin::Instruction(place) => ("instruction", Some(place_json(place))),
+            RegisterOrigin::Parameter => ("parameter", None),
+            RegisterOrigin::Never => ("never", None),
+            _ => ("several", None),
+        };
+        json!({
+            "name": live.name,
+            "bits": live.bits,
+            "origin": origin,
+            "defined": defined,
+            "next_use": live.next_use.as_ref().map(place_json),
+            "rematerializable": live.rematerializable,
         })
-        .collect();
+    };
+    let registers = |list: &[LiveRegister]| list.iter().map(register).collect::<Vec<Value>>();
     json!({
         "file": file,
         "target": report.target.to_string(),
@@ -228,8 +233,9 @@ fn as_json(file: &str, report: &FunctionPressure) -> Value {
             "predicate": report.predicate_peak,
             "line": report.peak.as_ref().map(|place| place.source.as_ref().map_or(place.ptx, |source| source.line)),
             "at": report.peak.as_ref().map(place_json),
-            "live": live,
+            "live": registers(&report.live),
         },
+        "undefined": registers(&report.undefined),
         "registers": {
             "low": report.prediction.low,
             "best": report.prediction.best,

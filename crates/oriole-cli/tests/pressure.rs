@@ -41,6 +41,40 @@ fn the_example_is_reported() {
 }
 
 #[test]
+fn registers_that_nothing_writes_and_parameters_are_told_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("f.ptx");
+    let text = ".version 8.0\n.target sm_90\n.address_size 64\n\
+                .func (.reg .b32 %o) foo(.reg .b32 %a, .reg .b32 %b)\n{\n.reg .pred %p<2>;\n.reg .b32 %r<4>;\n\
+                mov.u32 %r1, %a;\n@%p1 add.s32 %r1, %r1, 1;\nadd.s32 %r1, %r1, %r2;\nmul.lo.s32 %o, %r1, %b;\nret;\n}\n";
+    std::fs::write(&file, text).expect("it can be written");
+    let file = file.display().to_string();
+    let said = out(&oriole(&["pressure", &file]));
+    for part in [
+        "pressure   2 data registers",
+        "%b   32 bits, parameter of foo, next read PTX line 11\n",
+        "  read, but never defined:\n",
+        "%p1    1 bits, never defined, next read PTX line 9\n",
+        "%r2   32 bits, never defined, next read PTX line 10\n",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    let report = json(&["pressure", &file, "--json"]);
+    let function = &report["kernels"][0];
+    let live = function["peak"]["live"].as_array().unwrap();
+    assert!(live.iter().any(|own| own["origin"] == "parameter"));
+    assert!(
+        live.iter()
+            .all(|own| own["defined"].is_null() == (own["origin"] != "instruction"))
+    );
+    let undefined = function["undefined"].as_array().unwrap();
+    let names: Vec<&Value> = undefined.iter().map(|own| &own["name"]).collect();
+    assert_eq!(names, ["%p1", "%r2"]);
+    assert_eq!(undefined[1]["origin"], "never");
+    assert_eq!(undefined[1]["next_use"]["ptx"], 10);
+}
+
+#[test]
 fn json_has_what_is_promised() {
     let file = corpus("nvcc/sgemm_blocked.lineinfo.sm_80.ptx");
     let report = json(&[

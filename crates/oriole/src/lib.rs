@@ -65,6 +65,7 @@ pub mod pressure;
 mod reduce;
 mod remarks;
 mod run;
+mod undefined_reads;
 mod verification;
 
 use oriole_analysis::Analyses;
@@ -197,6 +198,8 @@ fn check_with(module: &Module, warn: bool) -> Vec<Diagnostic> {
                 if warn {
                     let found = acceptance.of_function(module, body, &translated.function);
                     diagnostics.extend(found);
+                    let function = &translated.function;
+                    diagnostics.extend(undefined_reads::find(module, body, function));
                     for hazard in hazards(&translated.function, &mut Analyses::new()) {
                         diagnostics.extend(hazard_warning(body, &translated, hazard));
                     }

@@ -57,7 +57,21 @@ impl std::fmt::Display for PtxPlace {
     }
 }
 
-/// A register that is live where pressure is highest.
+/// The origin of the value of a register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegisterOrigin {
+    /// An instruction.
+    Instruction(PtxPlace),
+    /// The caller: it is a parameter of the function.
+    Parameter,
+    /// Several instructions.
+    Several,
+    /// Nothing writes it.
+    Never,
+}
+
+/// A register that is live where pressure is highest, or that is read though nothing writes it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct LiveRegister {
@@ -67,8 +81,8 @@ pub struct LiveRegister {
     pub units: u32,
     /// Its width.
     pub bits: u32,
-    /// Where it was defined, if that is one place.
-    pub defined: Option<PtxPlace>,
+    /// The origin of its value.
+    pub origin: RegisterOrigin,
     /// Where it is read next; nothing if that is by the next iteration of a loop.
     pub next_use: Option<PtxPlace>,
     /// Instructions until the next use.
@@ -125,6 +139,8 @@ pub struct FunctionPressure {
     pub peak: Option<PtxPlace>,
     /// What is live there, needed last first.
     pub live: Vec<LiveRegister>,
+    /// Registers that are read though nothing writes them. They take no room.
+    pub undefined: Vec<LiveRegister>,
     /// Data registers that are live at each instruction.
     pub along: Vec<u32>,
     /// The line of the PTX of each instruction.
@@ -374,7 +390,14 @@ fn measure(
                 name: module.text(register.name).to_owned(),
                 units: registers.units(entity),
                 bits: registers.units(entity) * 32,
-                defined: defining.map(place),
+                origin: match defining {
+                    Some(instruction) => RegisterOrigin::Instruction(place(instruction)),
+                    // Parameters are defined where the entry begins.
+                    None if register.in_header && value.definition == slots.start(0) => {
+                        RegisterOrigin::Parameter
+                    }
+                    None => RegisterOrigin::Several,
+                },
                 next_use: next.map(place),
                 distance: next.map_or(u32::MAX, |next| next - at),
                 rematerializable: defining.is_some_and(|instruction| {
@@ -396,6 +419,7 @@ fn measure(
         predicate_peak: pressure.peak(RegisterFile::Predicate).units,
         peak: peak.instruction.map(place),
         live,
+        undefined: never_defined(module, scopes, registers, peak.instruction, place),
         ptx_lines: (0..registers.instruction_count() as u32)
             .map(ptx_line)
             .collect(),
@@ -408,6 +432,49 @@ fn measure(
         resources: Resources::default(),
         shapes: Vec::new(),
     }
+}
+
+/// The registers that are read though nothing writes them. Those that are read after the peak come first.
+fn never_defined(
+    module: &Module,
+    scopes: &Scopes,
+    registers: &Registers,
+    peak: Option<u32>,
+    place: impl Fn(u32) -> PtxPlace,
+) -> Vec<LiveRegister> {
+    let mut is_defined = vec![false; registers.entity_count()];
+    for instruction in 0..registers.instruction_count() as u32 {
+        let accesses = registers.accesses(instruction).iter();
+        for access in accesses.filter(|access| access.defines()) {
+            is_defined[access.entity() as usize] = true;
+        }
+    }
+    let peak = peak.unwrap_or(0);
+    let (before, behind): (Vec<_>, Vec<_>) = registers
+        .undefined_reads()
+        .iter()
+        .partition(|read| read.0 < peak);
+    let mut found = Vec::new();
+    for (instruction, entity) in behind.into_iter().chain(before) {
+        if std::mem::replace(&mut is_defined[entity as usize], true) {
+            continue;
+        }
+        found.push(LiveRegister {
+            name: module
+                .text(scopes.registers[entity as usize].name)
+                .to_owned(),
+            units: 0,
+            bits: match registers.file(entity) {
+                RegisterFile::Data => registers.units(entity) * 32,
+                RegisterFile::Predicate => 1,
+            },
+            origin: RegisterOrigin::Never,
+            next_use: Some(place(instruction)),
+            distance: instruction.abs_diff(peak),
+            rematerializable: false,
+        });
+    }
+    found
 }
 
 /// For each register the next instruction in order of the text that reads it, from an instruction on or behind it.

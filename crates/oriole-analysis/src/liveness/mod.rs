@@ -10,6 +10,7 @@
 //! - [`Pressure`] adds it up by register file. What `ptxas` makes of it is for [`crate::register_model`] to say, and what that means
 //!   for a multiprocessor for [`crate::launch`].
 
+mod accumulators;
 mod block_ends;
 mod deep_nests;
 mod in_flight;
@@ -24,6 +25,7 @@ mod program;
 mod slot_indexes;
 pub mod slow;
 pub mod text;
+mod undefined;
 mod value_liveness;
 mod verifier;
 

@@ -6,10 +6,14 @@
 //! definitions at the start of a block and edge arguments as uses at the end of one.
 //!
 //! A guarded definition reads what it may leave in place, so it is a use and a definition tied together; so is a write to
-//! part of a vector register, and everything an unknown instruction mentions.
+//! part of a vector register, and everything an unknown instruction mentions. Reads of registers that nothing has written are left
+//! out ([`undefined`](super::undefined)). Products that begin with zeros do not read their accumulators
+//! ([`accumulators`](super::accumulators)).
 
+use super::accumulators;
 use super::in_flight::InFlight;
 use super::lists::Lists;
+use super::undefined;
 use oriole_ir::graph::Adjacency;
 use oriole_ir::{
     Block, BlockBoundaries, Definition, FormatData, Formats, Function, Instruction, Member,
@@ -17,7 +21,7 @@ use oriole_ir::{
 };
 use oriole_isa::{Opcode, Role, ScalarType};
 use oriole_syntax::scopes::{Reference, Scopes};
-use oriole_syntax::tree::{self, Body, Guard, Module, Statement};
+use oriole_syntax::tree::{self, Body, FunctionKind, Guard, Module, Statement};
 use std::ops::Range;
 
 /// How an instruction touches something.
@@ -121,6 +125,12 @@ pub trait Tabulated {
     fn tables(&self) -> &Tables;
 }
 
+impl Tabulated for Tables {
+    fn tables(&self) -> &Tables {
+        self
+    }
+}
+
 /// A program as tables.
 #[derive(Clone, Debug)]
 pub struct Tables {
@@ -128,9 +138,9 @@ pub struct Tables {
     predecessors: Adjacency,
     /// Where the instructions of each block begin, and the end.
     blocks: Vec<u32>,
-    accesses: Lists<Access>,
-    parameters: Lists<u32>,
-    arguments: Lists<u32>,
+    pub(super) accesses: Lists<Access>,
+    pub(super) parameters: Lists<u32>,
+    pub(super) arguments: Lists<u32>,
     files: Vec<RegisterFile>,
     units: Vec<u32>,
 }
@@ -220,6 +230,7 @@ pub struct Registers {
     tables: Tables,
     statements: Vec<u32>,
     calls: Vec<u32>,
+    undefined: Vec<(u32, u32)>,
 }
 
 impl Tabulated for Registers {
@@ -286,6 +297,7 @@ impl Registers {
             written: vec![u32::MAX; scopes.registers.len()],
             read: vec![u32::MAX; scopes.registers.len()],
             in_flight: InFlight::default(),
+            products: Vec::new(),
             blocks: vec![0],
             accesses: Lists::with_capacity(body.statements.len(), 3 * body.statements.len()),
             statements: Vec::with_capacity(body.statements.len()),
@@ -295,12 +307,19 @@ impl Registers {
         let Reader {
             boundaries,
             blocks,
-            accesses,
+            mut accesses,
             statements,
             calls,
             in_flight,
+            products,
             ..
         } = reader;
+        accumulators::overwrite(
+            &mut accesses,
+            &products,
+            &statements,
+            (module, body, scopes),
+        );
         let count = blocks.len() - 1;
         let mut edges: Vec<(u32, u32)> = Vec::with_capacity(2 * count);
         for (block, labels, falls_through) in boundaries.ends() {
@@ -313,16 +332,25 @@ impl Registers {
         }
         let successors = Adjacency::new(count, edges.iter().copied());
         let accesses = in_flight.hold(accesses, &blocks, &successors, files.len());
+        let mut tables = Tables::new(successors, blocks, accesses, files, units);
+        let is_given = |register: u32| scopes.registers[register as usize].in_header;
+        let undefined = undefined::take_out(&mut tables, |_| true, is_given);
         Registers {
-            tables: Tables::new(successors, blocks, accesses, files, units),
+            tables,
             statements,
             calls,
+            undefined,
         }
     }
 
     /// The statement an instruction stands in.
     pub fn statement(&self, instruction: u32) -> u32 {
         self.statements[instruction as usize]
+    }
+
+    /// The instructions that read registers which nothing has written on any path to them, with these, in order.
+    pub fn undefined_reads(&self) -> &[(u32, u32)] {
+        &self.undefined
     }
 
     /// The instructions that call functions.
@@ -343,6 +371,8 @@ struct Reader<'a> {
     written: Vec<u32>,
     read: Vec<u32>,
     in_flight: InFlight,
+    /// The instructions that add to accumulators unless an operand says not to, and always happen.
+    products: Vec<u32>,
     /// Where the instructions of each block begin, and in the end where they end.
     blocks: Vec<u32>,
     accesses: Lists<Access>,
@@ -449,6 +479,9 @@ impl Reader<'_> {
                 _ => {}
             }
         }
+        if asynchronous && !guarded {
+            self.products.push(number);
+        }
         if opcode == Opcode::WgmmaWaitGroup {
             let left = nodes
                 .first()
@@ -490,6 +523,25 @@ impl Values {
     /// Reads a function in SSA form. Entities are its values, then its registers, of which only pinned ones are touched.
     /// Undefined values take no room: any register will do for them.
     pub fn of(function: &Function) -> Values {
+        Values::with(function, |_| false)
+    }
+
+    /// A function as an allocator sees it: pinned registers hold nothing before something writes them.
+    pub fn as_allocated(function: &Function) -> Values {
+        let mut values = Values::with(function, |instruction| {
+            accumulators::are_overwritten(function, instruction)
+        });
+        if function.registers().values().any(|data| data.pinned) {
+            // Parameters of a function that are registers are pinned.
+            let is_given = |_| function.kind() != FunctionKind::Entry;
+            let is_register = |entity| entity >= values.value_count;
+            undefined::take_out(&mut values.tables, is_register, is_given);
+        }
+        values
+    }
+
+    /// Reads a function, given the products that only write their accumulators.
+    fn with(function: &Function, are_overwritten: impl Fn(Instruction) -> bool) -> Values {
         let value_count = function.values().len() as u32;
         let mut files = Vec::with_capacity(value_count as usize + function.registers().len());
         let mut units = Vec::with_capacity(files.capacity());
@@ -563,18 +615,25 @@ impl Values {
             }
             values.tables.arguments.close();
             for instruction in function.instructions_of(block) {
-                values.read(function, instruction, &mut written);
+                let is_overwritten = are_overwritten(instruction);
+                values.read(function, instruction, is_overwritten, &mut written);
             }
             values.tables.blocks.push(values.instructions.len() as u32);
         }
         values
     }
 
-    fn read(&mut self, function: &Function, instruction: Instruction, written: &mut [u32]) {
+    fn read(
+        &mut self,
+        function: &Function,
+        instruction: Instruction,
+        are_overwritten: bool,
+        written: &mut [u32],
+    ) {
         let operands = function.operands(instruction);
         let is_register = |operand: &Operand| matches!(operand, Operand::Register(_));
         if operands.iter().any(is_register) {
-            self.read_registers(function, instruction, written);
+            self.read_registers(function, instruction, are_overwritten, written);
         } else {
             let uses = operands.iter().filter_map(|operand| operand.value());
             let accesses = uses.map(|value| Access::new(value.as_u32(), AccessKind::Use));
@@ -592,6 +651,7 @@ impl Values {
         &mut self,
         function: &Function,
         instruction: Instruction,
+        are_overwritten: bool,
         written: &mut [u32],
     ) {
         let number = self.instructions.len() as u32;
@@ -628,7 +688,9 @@ impl Values {
                 Operand::Value(value) => items.push(Access::new(value.as_u32(), AccessKind::Use)),
                 Operand::Register(register) => {
                     let defines = leaf.role.defines();
-                    let tied = leaf.role.uses() || guard.is_some() || node.member != Member::WHOLE;
+                    let tied = leaf.role.uses() && !are_overwritten
+                        || guard.is_some()
+                        || node.member != Member::WHOLE;
                     let kind = match (defines, tied) {
                         (true, true) => AccessKind::UseDefine,
                         (true, false) => AccessKind::Define,

@@ -266,7 +266,7 @@ impl Summary {
         let loops = analyses.get::<Loops>(function);
         let facts = Facts::of(function);
         let folded = Folded::of(function, &facts, analyses);
-        let values = Values::of(function);
+        let values = Values::as_allocated(function);
         let written = Profile::of(&mut BlockEnds::new(registers), &data_units(registers));
         let [written_peak] = written.peaks;
         let view = View::new(function, &facts, &values, &folded);

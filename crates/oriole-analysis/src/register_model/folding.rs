@@ -326,6 +326,9 @@ impl<'a> View<'a> {
                     }
                 }
             }
+            let reads = values.exit_uses(block).iter().copied();
+            view.arguments
+                .extend(reads.filter(|&entity| entity >= count));
             view.arguments.close();
         }
         view

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A kernel for a target.
+#[derive(Clone)]
 pub struct Recorded {
     /// Its file, in the folder.
     pub file: String,

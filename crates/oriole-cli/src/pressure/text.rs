@@ -1,7 +1,9 @@
 //! The report for people.
 
 use crate::summary::without_dynamic;
-use oriole::pressure::{Cliff, FunctionKind, FunctionPressure, PtxPlace, ShapeOccupancy};
+use oriole::pressure::{
+    Cliff, FunctionKind, FunctionPressure, LiveRegister, RegisterOrigin, ShapeOccupancy,
+};
 use oriole_diagnostics::printable_text;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -210,12 +212,21 @@ fn short(name: &str) -> Cow<'_, str> {
 }
 
 fn live(output: &mut String, report: &FunctionPressure) {
-    if report.live.is_empty() {
+    list(
+        output,
+        report,
+        "live there, needed last first",
+        &report.live,
+    );
+    list(output, report, "read, but never defined", &report.undefined);
+}
+
+fn list(output: &mut String, report: &FunctionPressure, title: &str, registers: &[LiveRegister]) {
+    if registers.is_empty() {
         return;
     }
-    let _ = writeln!(output, "  live there, needed last first:");
-    let names: Vec<Cow<'_, str>> = report
-        .live
+    let _ = writeln!(output, "  {title}:");
+    let names: Vec<Cow<'_, str>> = registers
         .iter()
         .take(LISTED)
         .map(|live| short(&live.name))
@@ -225,27 +236,29 @@ fn live(output: &mut String, report: &FunctionPressure) {
         .map(|name| name.chars().count())
         .max()
         .unwrap_or(0);
-    for (live, name) in report.live.iter().zip(&names) {
-        let place = |place: &Option<PtxPlace>, none: &str| {
-            place
-                .as_ref()
-                .map_or_else(|| none.to_owned(), ToString::to_string)
+    for (live, name) in registers.iter().zip(&names) {
+        let origin = match &live.origin {
+            RegisterOrigin::Instruction(place) => format!("defined {place}"),
+            RegisterOrigin::Parameter => format!("parameter of {}", short(&report.name)),
+            RegisterOrigin::Never => "never defined".to_owned(),
+            _ => "defined in several places (phi)".to_owned(),
+        };
+        let next = match &live.next_use {
+            Some(place) => place.to_string(),
+            None => "in the next iteration (loop-carried)".to_owned(),
+        };
+        let more = match live.rematerializable {
+            true => ", rematerializable",
+            false => "",
         };
         let _ = writeln!(
             output,
-            "    {name:width$}  {:3} bits, defined {}, next read {}{}",
-            live.bits,
-            place(&live.defined, "in several places (phi)"),
-            place(&live.next_use, "in the next iteration (loop-carried)"),
-            if live.rematerializable {
-                ", rematerializable"
-            } else {
-                ""
-            }
+            "    {name:width$}  {:3} bits, {origin}, next read {next}{more}",
+            live.bits
         );
     }
-    if report.live.len() > LISTED {
-        let _ = writeln!(output, "    and {} more", report.live.len() - LISTED);
+    if registers.len() > LISTED {
+        let _ = writeln!(output, "    and {} more", registers.len() - LISTED);
     }
 }
 
