@@ -43,7 +43,7 @@ use crate::sparse_map::SparseMap;
 use oriole_analysis::{Analyses, ControlFlow, Dominators};
 use oriole_collections::{BitSet, DenseMap};
 use oriole_ir::{
-    Block, Definition, Editor, Function, Instruction, Member, Operand, ShapeKind, ShapeNode,
+    Block, Definition, Edge, Editor, Function, Instruction, Member, Operand, ShapeKind, ShapeNode,
     Symbol, SymbolKind, Traits, Use, Value,
 };
 use oriole_isa::{Opcode, ScalarType, Space};
@@ -152,7 +152,7 @@ fn run(editor: &mut Editor<'_>, analyses: &mut Analyses, context: &mut Context<'
                 }
                 next = editor.function().next_instruction(instruction);
             }
-            propagation.arguments(editor, block, context);
+            propagation.arguments(editor, &flow, block, context);
         }
         let mut merged = false;
         for &block in &loops {
@@ -561,17 +561,33 @@ impl Propagation<'_> {
         }
     }
 
-    /// Returns true if another argument of the edge is `original` or a copy of it. The two parameters may be congruent, and `ptxas`
-    /// sees that by their equal copies: a parameter that shares the register of the original hides it.
-    fn is_passed_twice(&self, arguments: &[Value], position: usize, original: Value) -> bool {
-        arguments.iter().any(|&other| {
-            let is_copy = || matches!(self.originals.get(other), Some(Original::Value(own)) if own == original);
-            other != arguments[position] && (other == original || is_copy())
+    /// Returns true if another argument of the edge is another copy of `original`, and the two parameters may be congruent. `ptxas` sees
+    /// that by their equal copies: a parameter that shares the register of the original hides it.
+    fn feeds_congruent(
+        &self,
+        function: &Function,
+        flow: &ControlFlow,
+        edge: Edge,
+        position: usize,
+        original: Value,
+    ) -> bool {
+        let arguments = function.arguments(edge);
+        (0..arguments.len()).any(|other| {
+            let copy = arguments[other];
+            copy != arguments[position]
+                && matches!(self.originals.get(copy), Some(Original::Value(own)) if own == original)
+                && may_be_congruent(function, flow, edge.target, [position, other])
         })
     }
 
     /// Arguments of the edges out of a block.
-    fn arguments(&mut self, editor: &mut Editor<'_>, block: Block, context: &mut Context<'_>) {
+    fn arguments(
+        &mut self,
+        editor: &mut Editor<'_>,
+        flow: &ControlFlow,
+        block: Block,
+        context: &mut Context<'_>,
+    ) {
         if !self.edges.contains(block) {
             return;
         }
@@ -590,7 +606,7 @@ impl Propagation<'_> {
                 let function = editor.function();
                 if let Some(Original::Value(original)) = self.originals.get(value)
                     && same_type(function, value, original)
-                    && !self.is_passed_twice(&arguments, position, original)
+                    && !self.feeds_congruent(function, flow, function.edges(block)[edge], position, original)
                     // A block without instructions is spoken of by the copy.
                     && let Some(reader) = function.last_instruction(block).or(definer(function, value))
                     && self.spend(editor, block, value, reader, context)
@@ -600,6 +616,26 @@ impl Propagation<'_> {
             }
         }
     }
+}
+
+/// Returns true if every edge to a block passes one value, or two results of one format, to two of its parameters.
+fn may_be_congruent(
+    function: &Function,
+    flow: &ControlFlow,
+    block: Block,
+    [one, other]: [usize; 2],
+) -> bool {
+    let format = |value| definer(function, value).map(|own| function.instruction(own).format);
+    flow.predecessors(block).all(|from| {
+        let mut edges = function.edges(from).iter();
+        edges.all(|&edge| {
+            let arguments = function.arguments(edge);
+            edge.target != block
+                || arguments[one] == arguments[other]
+                || format(arguments[one]).is_some()
+                    && format(arguments[one]) == format(arguments[other])
+        })
+    })
 }
 
 /// The instruction that defines a value.
