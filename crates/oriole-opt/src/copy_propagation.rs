@@ -69,6 +69,9 @@ const LATE_COPY_PROP_COMPL_PRED: Switch = Switch::named("LateCopyPropComplPred")
 const COPY_PROP_BUDGET: Number = Number::named("CopyPropBudget");
 const COPY_PROP_USE_REACHING_DEFS: Switch = Switch::named("CopyPropUseReachingDefs");
 
+/// Copies of one register that are compared, for each argument of an edge.
+const MOST_EQUAL_COPIES: usize = 256;
+
 /// What a copy stands for.
 #[derive(Clone, Copy)]
 enum Original {
@@ -561,23 +564,17 @@ impl Propagation<'_> {
         }
     }
 
-    /// Returns true if another argument of the edge is another copy of `original`, and the two parameters may be congruent. `ptxas` sees
-    /// that by their equal copies: a parameter that shares the register of the original hides it.
-    fn feeds_congruent(
-        &self,
-        function: &Function,
-        flow: &ControlFlow,
-        edge: Edge,
-        position: usize,
-        original: Value,
-    ) -> bool {
-        let arguments = function.arguments(edge);
-        (0..arguments.len()).any(|other| {
-            let copy = arguments[other];
-            copy != arguments[position]
-                && matches!(self.originals.get(copy), Some(Original::Value(own)) if own == original)
-                && may_be_congruent(function, flow, edge.target, [position, other])
-        })
+    /// The originals of the copies that an edge passes on, in order, with the positions of the copies.
+    fn copied(&self, arguments: &[Value]) -> Vec<(Value, usize)> {
+        let originals = arguments.iter().enumerate();
+        let mut copied: Vec<(Value, usize)> = originals
+            .filter_map(|(position, &value)| match self.originals.get(value) {
+                Some(Original::Value(original)) => Some((original, position)),
+                _ => None,
+            })
+            .collect();
+        copied.sort_unstable();
+        copied
     }
 
     /// Arguments of the edges out of a block.
@@ -602,11 +599,12 @@ impl Propagation<'_> {
         for edge in 0..function.edges(block).len() {
             let function = editor.function();
             let arguments = function.arguments(function.edges(block)[edge]).to_vec();
+            let copied = self.copied(&arguments);
             for (position, &value) in arguments.iter().enumerate() {
                 let function = editor.function();
                 if let Some(Original::Value(original)) = self.originals.get(value)
                     && same_type(function, value, original)
-                    && !self.feeds_congruent(function, flow, function.edges(block)[edge], position, original)
+                    && !feeds_congruent(function, flow, function.edges(block)[edge], position, &copied, original)
                     // A block without instructions is spoken of by the copy.
                     && let Some(reader) = function.last_instruction(block).or(definer(function, value))
                     && self.spend(editor, block, value, reader, context)
@@ -616,6 +614,27 @@ impl Propagation<'_> {
             }
         }
     }
+}
+
+/// Returns true if another argument of the edge is another copy of `original`, and the two parameters may be congruent. `ptxas` sees
+/// that by their equal copies: a parameter that shares the register of the original hides it.
+fn feeds_congruent(
+    function: &Function,
+    flow: &ControlFlow,
+    edge: Edge,
+    position: usize,
+    copied: &[(Value, usize)],
+    original: Value,
+) -> bool {
+    let arguments = function.arguments(edge);
+    let first = copied.partition_point(|&(own, _)| own < original);
+    let equal = copied[first..]
+        .iter()
+        .take_while(|&&(own, _)| own == original);
+    equal.take(MOST_EQUAL_COPIES).any(|&(_, other)| {
+        arguments[other] != arguments[position]
+            && may_be_congruent(function, flow, edge.target, [position, other])
+    })
 }
 
 /// Returns true if every edge to a block passes one value, or two results of one format, to two of its parameters.
