@@ -21,7 +21,8 @@
 //!
 //! ## Method
 //! Machine code compares 64 bits in two steps, and `ptxas` does not find that one would do; the low half of a register costs nothing. What was
-//! extended is compared as it was before. If nothing but low halves is read of a counter then, `narrow-counters` makes it one. Answers are
+//! extended is compared as it was before. A test of bits (`and`, then a comparison with zero) stays wide: machine code does it in one
+//! instruction, and in two where a conversion stands between. If nothing but low halves is read of a counter then, `narrow-counters` makes it one. Answers are
 //! asked for before anything is changed.
 //!
 //! ## Not done
@@ -95,6 +96,7 @@ fn is_wide_comparison(function: &Function, instruction: Instruction) -> bool {
             .is_some_and(|compared| compared.bits() == 64 && !compared.is_float())
         && results.len() == 1
         && results.all(|result| function.use_count(result) > 0)
+        && !tests_bits(function, instruction)
         && function.operands(instruction)[1..3]
             .iter()
             .all(|operand| match *operand {
@@ -102,6 +104,28 @@ fn is_wide_comparison(function: &Function, instruction: Instruction) -> bool {
                 Operand::Constant(constant) => function.constants()[constant].literal.is_some(),
                 _ => false,
             })
+}
+
+/// Whether an instruction compares with zero what an `and` leaves and nothing else reads.
+fn tests_bits(function: &Function, instruction: Instruction) -> bool {
+    let comparison = function.format(instruction).mnemonic.modifiers().comparison;
+    let is_zero = |operand: Operand| match operand {
+        Operand::Constant(constant) => {
+            let literal = function.constants()[constant].literal;
+            literal.and_then(|literal| literal_bits(literal, ScalarType::B64)) == Some(0)
+        }
+        _ => false,
+    };
+    let &[_, Operand::Value(value), other] = function.operands(instruction) else {
+        return false;
+    };
+    let Definition::Instruction(mask) = function.values()[value].definition else {
+        return false;
+    };
+    matches!(comparison, Some(Comparison::Equal | Comparison::NotEqual))
+        && is_zero(other)
+        && function.use_count(value) == 1
+        && function.format(mask).mnemonic.opcode() == Opcode::And
 }
 
 fn compare_low_halves(editor: &mut Editor<'_>, instruction: Instruction, halves: LowHalves) {
