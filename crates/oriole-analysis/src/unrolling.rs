@@ -3,7 +3,8 @@
 //! ## Method
 //! A rule that was found by compiling generated loops with `ptxas` 13.0.88. A loop costs its instructions without dead ones and
 //! copies; loads from global memory count twice, atomics eleven times, `ex2` six times. Only innermost loops are unrolled, and none
-//! with `.pragma "nounroll"`, a call, a counter whose step is not a number, or a barrier in a body of several blocks.
+//! with `.pragma "nounroll"`, a call, a counter whose step is not a number, a barrier in a body of several blocks, or a negated guard on
+//! the branch that leaves the loop or stays in it.
 //! Where the trip count is not a number, four copies are made of loops that cost at most 50 with a global load, 26 without. Where it
 //! is `t`, and the loop costs `c` beside its counter, all copies are made if `t·c²/(c + 32) ≤ 350`; else some of loops of one
 //! block that cost at most 75.
@@ -16,6 +17,7 @@ use crate::scalar_evolution::{Kind, ScalarEvolution};
 use crate::{Analyses, ControlFlow, Loop, Loops};
 use oriole_ir::{Block, Function, Instruction};
 use oriole_isa::{Opcode, Space};
+use oriole_syntax::tree::Guard;
 
 /// Loops that cost more are never unrolled.
 const MOST_COST: u32 = 400;
@@ -79,6 +81,16 @@ pub fn copies(
     if candidates.is_empty() {
         return copies;
     }
+    let is_negated = |block: Block, this: Loop| {
+        let branch = function.last_instruction(block);
+        let guard = branch.map(|branch| function.format(branch).guard);
+        let mut edges = function.edges(block).iter();
+        guard == Some(Guard::IfNot) && edges.any(|edge| !loops.contains(this, edge.target))
+    };
+    candidates.retain(|&(this, ..)| {
+        let mut body = bodies[this.index()].iter();
+        !body.any(|&block| is_negated(block, this))
+    });
     let evolution = analyses.get::<ScalarEvolution>(function);
     let mut query = evolution.on(function);
     // The count of a loop needs those of the loops before it: the last first finds all at once.

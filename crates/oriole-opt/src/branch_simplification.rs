@@ -16,7 +16,8 @@
 //! from a block with one way out follows it directly. None of this changes which thread executes which instruction. Blocks
 //! are merged only if they are neighbours in the text: instructions then keep their scope. Indirect branches keep their
 //! tables as they are. A branch is turned round only if it is plain, and not to fall into what is hardly ever executed:
-//! `ptxas` takes that for the usual way.
+//! `ptxas` takes that for the usual way. Nor is it where its guard would be negated for good: `ptxas` unrolls no loop that such a
+//! branch decides.
 //!
 //! ## Method
 //! Walks over the blocks, in postorder, until one finds nothing; each block is simplified until nothing more can be done at
@@ -27,13 +28,15 @@
 //! ## Not done
 //! Blocks that are apart are not brought together.
 
+use crate::algebra::operands::opposite_comparison;
 use crate::manager::{Action, Context, Pass, Trigger};
 use crate::remark::Rewrite;
 use oriole_analysis::branch_prediction::is_hardly_taken;
 use oriole_analysis::{Analyses, ControlFlow};
 use oriole_collections::{BitSet, IndexVec};
-use oriole_ir::{Block, Editor, Instruction, Operand, Use, Value};
+use oriole_ir::{Block, Editor, Function, Instruction, Operand, Use, Value};
 use oriole_isa::Terminator;
+use oriole_syntax::tree::Guard;
 use std::cell::OnceCell;
 
 /// The pass.
@@ -108,6 +111,11 @@ struct Simplifier<'run, 'editor, 'function, 'context> {
     positions: IndexVec<Block, usize>,
 }
 
+/// Whether a branch that is turned round needs no negated guard, at the latest when its comparison is the opposite one.
+fn needs_no_negation(function: &Function, branch: Instruction) -> bool {
+    function.format(branch).guard == Guard::IfNot || opposite_comparison(function, branch).is_some()
+}
+
 impl Simplifier<'_, '_, '_, '_> {
     /// Simplifies the end of a block as long as something can be done. Whether something was.
     fn block(&mut self, block: Block) -> bool {
@@ -144,7 +152,11 @@ impl Simplifier<'_, '_, '_, '_> {
                     return true;
                 }
                 let is_next = next == Some(targets.0) && next != Some(targets.1);
-                if data.falls_through && is_next && !is_hardly_taken(function, last) {
+                if data.falls_through
+                    && is_next
+                    && !is_hardly_taken(function, last)
+                    && needs_no_negation(function, last)
+                {
                     if !self.allows(last, "the other way can be fallen into") {
                         return false;
                     }

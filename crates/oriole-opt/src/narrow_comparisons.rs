@@ -21,8 +21,8 @@
 //!
 //! ## Method
 //! Machine code compares 64 bits in two steps, and `ptxas` does not find that one would do; the low half of a register costs nothing. What was
-//! extended is compared as it was before. A test of bits (`and`, then a comparison with zero) stays wide: machine code does it in one
-//! instruction, and in two where a conversion stands between. If nothing but low halves is read of a counter then, `narrow-counters` makes it one. Answers are
+//! extended is compared as it was before. An `and` that nothing else reads becomes one of 32 bits: a comparison with zero is part of it
+//! then, which it is not where a conversion stands between. If nothing but low halves is read of a counter then, `narrow-counters` makes it one. Answers are
 //! asked for before anything is changed.
 //!
 //! ## Not done
@@ -34,7 +34,7 @@ use oriole_analysis::scalar_evolution::{LowHalves, ScalarEvolution};
 use oriole_analysis::{Analyses, ControlFlow, literal_bits};
 use oriole_ir::{Definition, Editor, Function, Instruction, Operand, Traits, Value};
 use oriole_isa::cost::CostModel;
-use oriole_isa::{Comparison, Opcode, ScalarType, build};
+use oriole_isa::{Comparison, MnemonicText, Opcode, ScalarType, build};
 
 /// The pass.
 pub(crate) const PASS: Pass = Pass {
@@ -96,7 +96,6 @@ fn is_wide_comparison(function: &Function, instruction: Instruction) -> bool {
             .is_some_and(|compared| compared.bits() == 64 && !compared.is_float())
         && results.len() == 1
         && results.all(|result| function.use_count(result) > 0)
-        && !tests_bits(function, instruction)
         && function.operands(instruction)[1..3]
             .iter()
             .all(|operand| match *operand {
@@ -104,28 +103,6 @@ fn is_wide_comparison(function: &Function, instruction: Instruction) -> bool {
                 Operand::Constant(constant) => function.constants()[constant].literal.is_some(),
                 _ => false,
             })
-}
-
-/// Whether an instruction compares with zero what an `and` leaves and nothing else reads.
-fn tests_bits(function: &Function, instruction: Instruction) -> bool {
-    let comparison = function.format(instruction).mnemonic.modifiers().comparison;
-    let is_zero = |operand: Operand| match operand {
-        Operand::Constant(constant) => {
-            let literal = function.constants()[constant].literal;
-            literal.and_then(|literal| literal_bits(literal, ScalarType::B64)) == Some(0)
-        }
-        _ => false,
-    };
-    let &[_, Operand::Value(value), other] = function.operands(instruction) else {
-        return false;
-    };
-    let Definition::Instruction(mask) = function.values()[value].definition else {
-        return false;
-    };
-    matches!(comparison, Some(Comparison::Equal | Comparison::NotEqual))
-        && is_zero(other)
-        && function.use_count(value) == 1
-        && function.format(mask).mnemonic.opcode() == Opcode::And
 }
 
 fn compare_low_halves(editor: &mut Editor<'_>, instruction: Instruction, halves: LowHalves) {
@@ -172,13 +149,18 @@ fn low_half(
             if let Some(half) = extended(function, value) {
                 return Operand::Value(half);
             }
-            let cut = build::cvt(ScalarType::U32, ScalarType::U64);
-            let format = editor.plain_format(&cut, 2);
-            let operands = [Operand::Result(0), Operand::Value(value)];
-            let made = editor.insert_before(before, format, &operands, &[ScalarType::B32]);
-            editor.copy_line(before, made);
-            let mut results = editor.function().results(made);
-            Operand::Value(results.next().expect("it has one result"))
+            if let Some(sources) = masked(function, value) {
+                // What is masked is no mask itself, so that this ends.
+                let [left, right] = sources.map(|source| match source {
+                    Operand::Value(source) if masked(editor.function(), source).is_some() => {
+                        Operand::Value(cut(editor, before, source))
+                    }
+                    source => low_half(editor, before, source, (wide, narrow)),
+                });
+                let and = build::typed(Opcode::And, ScalarType::B32);
+                return Operand::Value(insert(editor, before, &and, &[left, right]));
+            }
+            Operand::Value(cut(editor, before, value))
         }
         Operand::Constant(constant) => {
             let literal = function.constants()[constant].literal;
@@ -192,6 +174,50 @@ fn low_half(
         }
         other => other,
     }
+}
+
+/// What an `and` reads whose result nothing but one instruction does.
+fn masked(function: &Function, value: Value) -> Option<[Operand; 2]> {
+    let Definition::Instruction(instruction) = function.values()[value].definition else {
+        return None;
+    };
+    let format = function.format(instruction);
+    let &[_, left, right] = function.operands(instruction) else {
+        return None;
+    };
+    let is_number = |operand: Operand| match operand {
+        Operand::Value(value) => function.values()[value].scalar_type.bits() == 64,
+        Operand::Constant(constant) => function.constants()[constant].literal.is_some(),
+        _ => false,
+    };
+    let is_mask = format.mnemonic.opcode() == Opcode::And
+        && format.is_simple()
+        && function.use_count(value) == 1
+        && is_number(left)
+        && is_number(right);
+    is_mask.then_some([left, right])
+}
+
+/// The low half of a value, as a value of its own.
+fn cut(editor: &mut Editor<'_>, before: Instruction, value: Value) -> Value {
+    let cut = build::cvt(ScalarType::U32, ScalarType::U64);
+    insert(editor, before, &cut, &[Operand::Value(value)])
+}
+
+/// Puts an instruction with one result of 32 bits before another.
+fn insert(
+    editor: &mut Editor<'_>,
+    before: Instruction,
+    mnemonic: &MnemonicText,
+    sources: &[Operand],
+) -> Value {
+    let mut operands = vec![Operand::Result(0)];
+    operands.extend_from_slice(sources);
+    let format = editor.plain_format(mnemonic, operands.len());
+    let made = editor.insert_before(before, format, &operands, &[ScalarType::B32]);
+    editor.copy_line(before, made);
+    let mut results = editor.function().results(made);
+    results.next().expect("it has one result")
 }
 
 /// The 32-bit value that a value is the extension of.

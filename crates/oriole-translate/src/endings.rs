@@ -2,7 +2,8 @@
 //!
 //! A block that has nothing left in it is passed by, unless it stands before a loop; a branch to what comes next anyway is not
 //! written, and a branch over another one is turned round, unless it leads to what is hardly ever executed: what control falls into,
-//! `ptxas` takes for the usual way. Only now is it known which blocks are empty: copies on edges have
+//! `ptxas` takes for the usual way. Nor is one that would need a negated guard then: `ptxas` unrolls no loop that such a branch decides.
+//! Only now is it known which blocks are empty: copies on edges have
 //! been placed, or have turned out not to be needed. Functions that nobody has edited end their blocks as they were written.
 
 use crate::assignment::{Assignment, EdgeCopies};
@@ -11,6 +12,7 @@ use oriole_analysis::branch_prediction::is_hardly_taken;
 use oriole_collections::{BitSet, DenseSet, IndexVec};
 use oriole_ir::{Block, Function, Instruction, Operand};
 use oriole_isa::Terminator;
+use oriole_syntax::tree::Guard;
 
 /// What is done with the instruction that ends a block, if it is a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +23,11 @@ pub(crate) enum Ending {
     Dropped,
     /// It is written with the opposite guard, and leads where the block would have fallen through to.
     Turned,
+}
+
+/// Whether a branch may be turned round: not towards what is hardly ever executed, and not if its guard would be negated then.
+fn may_be_turned(function: &Function, branch: Instruction) -> bool {
+    function.format(branch).guard == Guard::IfNot && !is_hardly_taken(function, branch)
 }
 
 /// The endings of all blocks.
@@ -115,8 +122,7 @@ impl Endings {
                     let is_split = split.contains(&(block.as_u32(), 0));
                     if taken == fallen && !is_split {
                         self.endings[block] = Ending::Dropped;
-                    } else if Some(taken) == next && (is_split || !is_hardly_taken(function, last))
-                    {
+                    } else if Some(taken) == next && (is_split || may_be_turned(function, last)) {
                         // A block of copies stands right before the one they are for, so it is fallen into all the same.
                         self.endings[block] = Ending::Turned;
                         behind = None;

@@ -91,23 +91,31 @@ impl Measurement {
         self.occupancy.map_or(0, |occupancy| occupancy.warps)
     }
 
-    /// In which way this is worse than something else, if it is. Of several ways the first of [`Worse`].
+    /// In which way this is worse than something else, if it is. Of several ways the first of [`Worse`]. Where `ptxas` unrolled more, the
+    /// instructions of loops for each access decide.
     pub fn compare(&self, before: &Measurement) -> Option<Worse> {
         let (now, then) = (&self.code, &before.code);
-        let has_grown = |now: u64, then: u64| {
-            u128::from(now) * 100 > u128::from(then) * u128::from(100 + MOST_PERCENT_MORE)
+        let has_grown =
+            |now: u128, then: u128| now * 100 > then * u128::from(100 + MOST_PERCENT_MORE);
+        let per_access = |own: &MachineCode, other: &MachineCode| {
+            u128::from(own.weighted) * u128::from(other.accesses)
         };
+        // Nothing that is done to a function gives it accesses: `ptxas` unrolled a loop that it did not unroll before.
+        let is_unrolled = then.accesses > 0 && now.accesses > then.accesses;
         if now.spills() > then.spills() {
             Some(Worse::Spills)
         } else if self.warps() < before.warps() {
             Some(Worse::Occupancy)
+        } else if is_unrolled {
+            has_grown(per_access(now, then), per_access(then, now))
+                .then_some(Worse::LoopInstructions)
         } else if now.registers > then.registers + MOST_REGISTERS_MORE
             && self.warps() <= before.warps()
         {
             Some(Worse::Registers)
-        } else if has_grown(now.instructions, then.instructions) {
+        } else if has_grown(now.instructions.into(), then.instructions.into()) {
             Some(Worse::Instructions)
-        } else if has_grown(now.weighted, then.weighted) {
+        } else if has_grown(now.weighted.into(), then.weighted.into()) {
             Some(Worse::LoopInstructions)
         } else {
             None
@@ -169,6 +177,17 @@ mod tests {
             compare(|code| code.weighted = 1031),
             Some(Worse::LoopInstructions)
         );
+        // Four times the accesses, with three times the instructions, and with five times.
+        let with_access = measured(|code| code.accesses = 10);
+        let unrolled = |weighted: u64| {
+            measured(|code| {
+                (code.instructions, code.registers) = (250, 32);
+                (code.accesses, code.weighted) = (40, weighted);
+            })
+        };
+        assert_eq!(unrolled(3000).compare(&with_access), None);
+        let worse = unrolled(5000).compare(&with_access);
+        assert_eq!(worse, Some(Worse::LoopInstructions));
         // As many warps fit with 27 as with 32 registers.
         let few = measured(|code| code.registers = 27);
         assert_eq!(before.compare(&few), Some(Worse::Registers));

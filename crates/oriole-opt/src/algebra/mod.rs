@@ -37,7 +37,7 @@ mod fields;
 mod integer;
 mod loads;
 mod multiply;
-mod operands;
+pub(crate) mod operands;
 mod rules;
 mod select;
 #[cfg(test)]
@@ -59,6 +59,7 @@ use oriole_ir::{
     Use, Value,
 };
 use oriole_isa::{MnemonicText, MulMode, Opcode, ScalarType, build};
+use oriole_syntax::tree::Guard;
 use rules::Rule;
 use std::rc::Rc;
 use view::{Arg, Change, Facts, MAXIMUM_ARGUMENTS, MAXIMUM_READERS, View};
@@ -413,7 +414,7 @@ impl Walk<'_, '_, '_> {
         let function = self.editor.function();
         let format = function.format(instruction);
         let opcode = format.mnemonic.opcode();
-        let (opaque, guarded) = (format.opaque, format.is_guarded());
+        let (opaque, guarded, guard) = (format.opaque, format.is_guarded(), format.guard);
         self.step(instruction);
         if opaque {
             return true;
@@ -431,6 +432,8 @@ impl Walk<'_, '_, '_> {
         if guarded {
             if facts.have_any(Facts::made_by(Opcode::Not)) {
                 outcome = self.flip_guard(instruction);
+            } else if opcode == Opcode::Bra && guard == Guard::IfNot {
+                outcome = self.invert_comparison(instruction);
             }
             if !matches!(outcome, Outcome::OutOfFuel) && self.is_read(instruction) {
                 match self.guarded(instruction, opcode, facts) {

@@ -1,9 +1,11 @@
 //! Rewrites of operands: guards, halves of registers, constants, addresses.
 
 use super::address_chains::AddressChains;
+use super::compare::inverted;
 use super::view::{accepts, is_integer};
 use super::{Outcome, Walk};
 use crate::copy_propagation::is_acceptable;
+use crate::gvn_cse::exchange::Test;
 use crate::knobs::Switch;
 use oriole_analysis::{Known, mask, sign_extend};
 use oriole_collections::SmallVec;
@@ -11,12 +13,32 @@ use oriole_ir::{
     Address, AddressShape, Base, Definition, FormatData, Function, Instruction, Operand, ShapeKind,
     ShapeNode, Use, Value,
 };
-use oriole_isa::{BooleanOperation, Opcode, Role, ScalarType, Space, build, ptxas};
+use oriole_isa::{BooleanOperation, MnemonicText, Opcode, Role, ScalarType, Space, build, ptxas};
 use oriole_syntax::literal::Literal;
 use oriole_syntax::tree::{Guard, Prefix};
 
 // Settings.
 const COPY_PROP_NON_REG_MULTI_DEF: Switch = Switch::named("CopyPropNonRegMultiDef");
+
+/// The comparison that decides a branch, and the one that is true exactly when it is not, if nothing else reads it.
+pub(crate) fn opposite_comparison(
+    function: &Function,
+    branch: Instruction,
+) -> Option<(Instruction, MnemonicText)> {
+    let guard = function.guard(branch)?.value()?;
+    let Definition::Instruction(setp) = function.values()[guard].definition else {
+        return None;
+    };
+    let format = function.format(setp);
+    Test::of(format)?;
+    if function.use_count(guard) != 1 {
+        return None;
+    }
+    let mnemonic = &format.mnemonic;
+    let is_float = mnemonic.first_type()?.is_float();
+    let opposite = inverted(mnemonic.modifiers().comparison?, is_float)?;
+    Some((setp, mnemonic.with_comparison(opposite)?))
+}
 
 impl Walk<'_, '_, '_> {
     /// `not.pred q, p; @q bra L` → `@!p bra L`.
@@ -44,6 +66,29 @@ impl Walk<'_, '_, '_> {
         let mut operands = self.resolved_operands(instruction);
         operands[0] = Operand::Value(original);
         let format = self.editor.format_with_guard(instruction, flipped);
+        self.rewrite(instruction, format, &operands);
+        Outcome::Changed
+    }
+
+    /// `setp.lt.s32 p, x, y; @!p bra L` → `setp.ge.s32 p, x, y; @p bra L`. `ptxas` does not unroll a loop that a negated guard leaves.
+    pub(super) fn invert_comparison(&mut self, instruction: Instruction) -> Outcome {
+        let Some((setp, inverted)) = opposite_comparison(self.editor.function(), instruction)
+        else {
+            return Outcome::Unchanged;
+        };
+        if !self.allows(
+            instruction,
+            "algebraic-simplification.inverted-comparison",
+            "the opposite comparison needs no negated guard",
+            None,
+        ) {
+            return Outcome::OutOfFuel;
+        }
+        let format = self.editor.format_with_mnemonic(setp, &inverted);
+        let operands = self.resolved_operands(setp);
+        self.rewrite(setp, format, &operands);
+        let format = self.editor.format_with_guard(instruction, Guard::If);
+        let operands = self.resolved_operands(instruction);
         self.rewrite(instruction, format, &operands);
         Outcome::Changed
     }

@@ -51,7 +51,7 @@ fn is_number(function: &Function, operand: Operand) -> bool {
 
 /// A comparison of two numbers, apart from what is compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Test {
+pub(crate) struct Test {
     comparison: Comparison,
     scalar_type: ScalarType,
     flushes: bool,

@@ -41,7 +41,7 @@
 //! Values equal for algebraic reasons. Moves of constants stay: they cost nothing to repeat, and each puts a value into the
 //! register where it is needed.
 
-mod exchange;
+pub(crate) mod exchange;
 mod extended_blocks;
 mod numbering;
 mod partial;
