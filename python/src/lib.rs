@@ -90,12 +90,6 @@ fn analyze(
     kernel: Option<String>,
     shared: Option<u32>,
 ) -> PyResult<String> {
-    let threads = block.map_or(1, |block| block.into_iter().map(u64::from).product());
-    if !(1..=1024).contains(&threads) {
-        return Err(PyValueError::new_err(format!(
-            "a block has 1 to 1,024 threads, not {threads}"
-        )));
-    }
     let options = AccessOptions {
         block,
         arguments,

@@ -2,7 +2,7 @@
 //!
 //! A forward walk: each instruction's result from its operands, each block parameter from the arguments of the edges already
 //! walked; a parameter that a later block also feeds (a loop) is unknown. What is known of a special register comes from the
-//! limits of every machine PTX runs on: a block has at most 1,024 threads, of which 64 along z.
+//! limits of the target.
 //!
 //! Only what PTX guarantees is used: shifts clamp at the width, division by zero gives something unknown, a register wider
 //! than what is read of it gives its low bits. Floating point is opaque: a constant moved is known, nothing else.
@@ -14,7 +14,9 @@ use crate::launch::LaunchShape;
 use crate::manager::{Analyses, Analysis, Reads};
 use oriole_collections::IndexVec;
 use oriole_ir::{Block, Function, Instruction, Operand, SymbolKind, Value};
-use oriole_isa::{Comparison, Flag, Mnemonic, MulMode, Opcode, ScalarType, SpecialRegister};
+use oriole_isa::{
+    Comparison, Flag, LaunchLimits, Mnemonic, MulMode, Opcode, ScalarType, SpecialRegister,
+};
 use oriole_syntax::literal::Literal;
 
 /// Bits known to be clear and known to be set. Bits above the value's width are known to be clear.
@@ -264,11 +266,13 @@ pub struct KnownBits {
     arriving: IndexVec<Value, Known>,
     /// How many edges to each block were walked before it.
     walked: IndexVec<Block, u32>,
+    /// What every launch keeps to.
+    launch: LaunchShape,
 }
 
 impl KnownBits {
-    /// Nothing walked yet.
-    pub fn new(function: &Function) -> KnownBits {
+    /// Nothing walked yet. Launches keep to these limits.
+    pub fn new(function: &Function, limits: LaunchLimits) -> KnownBits {
         KnownBits {
             values: function
                 .values()
@@ -277,6 +281,7 @@ impl KnownBits {
                 .collect(),
             arriving: IndexVec::new(),
             walked: IndexVec::from_elem(0, function.blocks().len()),
+            launch: LaunchShape::within(limits),
         }
     }
 
@@ -373,8 +378,7 @@ impl KnownBits {
         instruction: Instruction,
         scalar_type: ScalarType,
     ) -> Known {
-        let bounds = LaunchShape::default();
-        let known = result_of(function, instruction, scalar_type, &bounds, |value| {
+        let known = result_of(function, instruction, scalar_type, &self.launch, |value| {
             self.of(value)
         });
         known.unwrap_or(Known::unknown(scalar_type.bits()))
@@ -623,7 +627,7 @@ impl Analysis for KnownBits {
 
     fn compute(function: &Function, analyses: &mut Analyses) -> KnownBits {
         let flow = analyses.get::<ControlFlow>(function);
-        let mut known = KnownBits::new(function);
+        let mut known = KnownBits::new(function, analyses.environment().launch_limits());
         for &block in flow.reverse_postorder() {
             known.enter(function, &flow, block);
             for instruction in function.instructions_of(block) {

@@ -3,6 +3,7 @@
 use oriole_analysis::launch::LaunchShape;
 use oriole_analysis::scalar_evolution::{Knobs, Names, ScalarEvolution};
 use oriole_ir::{Block, Value, text};
+use oriole_isa::{LaunchLimits, Target};
 
 #[test]
 fn minima_are_looked_into_as_deep_as_the_knob_says() {
@@ -67,7 +68,11 @@ fn extensions_are_pushed_down_where_nothing_wraps() {
     )
     .unwrap()
     .remove(0);
-    let evolution = ScalarEvolution::new(&function, LaunchShape::default(), Knobs::default());
+    let evolution = ScalarEvolution::new(
+        &function,
+        LaunchShape::within(LaunchLimits::of(Target::from_text("sm_90"))),
+        Knobs::default(),
+    );
     let mut query = evolution.on(&function);
     let mut widened = |value: usize| {
         let plain = query.expression(Value::from_index(value));

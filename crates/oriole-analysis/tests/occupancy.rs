@@ -43,6 +43,7 @@ fn the_recorded_table_is_reproduced() {
                     opt_in,
                 },
             )
+            .expect("listed")
         };
         let warps: Vec<u32> = threads
             .iter()
@@ -122,12 +123,12 @@ fn cliffs_are_where_occupancy_changes() {
         opt_in: true,
     };
     let target = Target::new(9, 0);
-    let now = Occupancy::of(target, demand);
+    let now = Occupancy::of(target, demand).expect("listed");
     assert_eq!(
         (now.blocks, now.warps, now.limiter()),
         (6, 48, Limiter::Registers)
     );
-    let cliffs = Cliffs::of(target, demand);
+    let cliffs = Cliffs::of(target, demand).expect("listed");
     assert_eq!(cliffs.fewer_registers.unwrap().at, 32);
     assert_eq!(cliffs.fewer_registers.unwrap().blocks, 8);
     assert_eq!(cliffs.more_registers.unwrap().at, 41);

@@ -77,7 +77,7 @@ fn figures(rows: &[Recorded], guess: impl Fn(&Recorded) -> u32) -> (f64, f64, f6
             tensor_columns: 0,
             opt_in: true,
         };
-        Occupancy::of(target, demand).blocks
+        Occupancy::of(target, demand).expect("listed").blocks
     };
     let right = rows
         .iter()

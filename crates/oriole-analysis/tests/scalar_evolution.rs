@@ -6,14 +6,20 @@ use oriole_analysis::scalar_evolution::{
 };
 use oriole_analysis::{Analyses, Analysis};
 use oriole_ir::{Block, Editor, Function, Operand, Value, text};
+use oriole_isa::{LaunchLimits, Target};
 
 fn read(source: &str) -> Function {
     let mut functions = text::read(source).unwrap_or_else(|errors| panic!("{errors:?}"));
     functions.remove(0)
 }
 
+/// A launch within the limits of sm_90.
+fn launch() -> LaunchShape {
+    LaunchShape::within(LaunchLimits::of(Target::from_text("sm_90")))
+}
+
 fn fresh(function: &Function) -> ScalarEvolution {
-    ScalarEvolution::new(function, LaunchShape::default(), Knobs::default())
+    ScalarEvolution::new(function, launch(), Knobs::default())
 }
 
 fn shown(query: &Query<'_>, expression: oriole_analysis::scalar_evolution::Expression) -> String {
@@ -172,7 +178,7 @@ fn ranges_come_from_hardware_masks_and_each_other() {
     assert_eq!(range(&function, 7).to_string(), "u[5, 1023]");
     let bounds = LaunchShape {
         block: Some([128, 1, 1]),
-        ..LaunchShape::default()
+        ..launch()
     };
     let evolution = ScalarEvolution::new(&function, bounds, Knobs::default());
     let mut query = evolution.on(&function);
@@ -356,7 +362,7 @@ fn doubling_and_halving_are_counted_one_by_one() {
     let function = read(source);
     let bounds = LaunchShape {
         block: Some([256, 1, 1]),
-        ..LaunchShape::default()
+        ..launch()
     };
     let evolution = ScalarEvolution::new(&function, bounds, Knobs::default());
     let mut query = evolution.on(&function);
@@ -871,7 +877,7 @@ fn what_is_kept_is_verified_if_knobs_say_so() {
         verify_scev_strict: true,
         ..Knobs::default()
     };
-    let evolution = ScalarEvolution::new(&function, LaunchShape::default(), knobs);
+    let evolution = ScalarEvolution::new(&function, launch(), knobs);
     let mut query = evolution.on(&function);
     for header in query.headers() {
         query.backedge_taken(header);

@@ -103,10 +103,6 @@ pub unsafe extern "C" fn oriole_analyze(
         // SAFETY: it points to three numbers, as the caller promises.
         false => Some(unsafe { block.cast::<[u32; 3]>().read_unaligned() }),
     };
-    let threads = block.map_or(1, |block| block.into_iter().map(u64::from).product());
-    if !(1..=1024).contains(&threads) {
-        return bad_input(format!("a block has 1 to 1,024 threads, not {threads}"));
-    }
     let options = AccessOptions {
         block,
         ..AccessOptions::default()

@@ -85,7 +85,7 @@ fn a_c_program_runs() {
         "status 2: error[",
         "wrong.ptx:1:",
         "status 2: the level is 9, not 0 to 3",
-        "status 2: a block has 1 to 1,024 threads, not 2048",
+        "error[wrong-block]: a block has 1 to 1,024 threads, not 2048",
     ] {
         assert!(said.contains(wanted), "{wanted}\n{said}");
     }

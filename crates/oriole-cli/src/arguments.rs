@@ -690,9 +690,6 @@ impl std::str::FromStr for BlockShape {
                 .filter(|&size| size > 0)
                 .ok_or_else(wrong)?;
         }
-        if sizes.iter().map(|&size| u64::from(size)).product::<u64>() > 1024 {
-            return Err("a block has at most 1,024 threads".to_owned());
-        }
         Ok(BlockShape(sizes))
     }
 }

@@ -10,7 +10,7 @@ use crate::arguments::OptArguments;
 use crate::files;
 use crate::report::Reporter;
 use crate::verify;
-use oriole::{Fuel, Keep, Level, Module, Options, Profile, Remark, Report, Source};
+use oriole::{Fuel, Keep, LaunchLimits, Level, Module, Options, Profile, Remark, Report, Source};
 use oriole_diagnostics::{printable_json, printable_line, printable_text};
 use oriole_isa::Target;
 use serde_json::json;
@@ -83,6 +83,7 @@ fn apply_profile(
             "`{name}` is no target; expected one such as `sm_90`"
         )));
     }
+    options.launch = arguments.target.as_ref().map(|_| LaunchLimits::of(target));
     match (arguments.profile, target) {
         (Profile::Default, _) => {}
         (profile, Some(target)) => {
@@ -105,6 +106,12 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
     let is_example = input.is_example;
     let mut module = input.into_module(report)?;
     apply_profile(arguments, &module, &mut options)?;
+    if let Some(named) = arguments.target.as_deref().and_then(Target::from_text)
+        && oriole::unlisted_target(&module, None).is_none()
+        && let Some(warning) = oriole::unlisted_target(&module, Some(named))
+    {
+        report.diagnostics(&Source::new(module.name(), module.source()), &[warning]);
+    }
     if let Some(command) = &arguments.bisect {
         let text = bisect::run(&module, &options, command, report.output_color())?;
         return files::write(None, &text);
@@ -169,6 +176,7 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
         let options = oriole::VerifyOptions {
             time: std::time::Duration::from_secs(arguments.verify_time),
             memory: arguments.verify_memory,
+            launch: options.launch,
         };
         verify::run(original, &text, &options, report)?;
     }

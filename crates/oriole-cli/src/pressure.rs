@@ -158,6 +158,9 @@ fn gates(arguments: &PressureArguments, one: &FunctionPressure) -> Vec<String> {
         fail(format!("{spills} bytes of spills, {most} are allowed"));
     }
     let is_kernel = one.kind == FunctionKind::Entry;
+    if is_kernel && one.shapes.is_empty() && arguments.fail_occupancy.is_some() {
+        fail(format!("the occupancy of {} is not known", one.target));
+    }
     for shape in one.shapes.iter().filter(|_| is_kernel) {
         let percent = shape.occupancy.percent();
         let least = arguments.fail_occupancy.map(f64::from);

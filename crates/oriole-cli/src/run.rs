@@ -218,6 +218,9 @@ pub fn run(arguments: &RunArguments, report: &Reporter) -> Result<(), Failure> {
     let module = input
         .parse()
         .map_err(|error| report.failed(&input.source(), error))?;
+    if let Some(warning) = oriole::unlisted_target(&module, None) {
+        report.diagnostics(&input.source(), &[warning]);
+    }
     let approximations = recorded(arguments)?;
     let outcome = execute(&module, &given, arguments, approximations.as_ref(), report)?;
     let mut output = output::standard()?;

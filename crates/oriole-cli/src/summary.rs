@@ -24,13 +24,14 @@ pub fn render(module: &Module, kernel: &KernelAccesses, text: &mut String) {
             "registers",
             format!("{} predicted, {low} to {high}", prediction.best),
         );
-        let occupancy = &registers.occupancy;
-        let (percent, limiter) = (occupancy.percent(), occupancy.limiter().text());
-        let without = without_dynamic(registers.dynamic_shared);
-        row(
-            "occupancy",
-            format!("{percent} %, limited by {limiter}{without}"),
-        );
+        if let Some(occupancy) = &registers.occupancy {
+            let (percent, limiter) = (occupancy.percent(), occupancy.limiter().text());
+            let without = without_dynamic(registers.dynamic_shared);
+            row(
+                "occupancy",
+                format!("{percent} %, limited by {limiter}{without}"),
+            );
+        }
     }
     let global = kernel
         .efficiency(false)

@@ -14,6 +14,7 @@
 #[path = "../../oriole-fatbin/tests/common/mod.rs"]
 mod containers;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -307,6 +308,29 @@ fn packages_that_are_named_are_there() {
                 assert!(is_there, "{}: there is no package `{name}`", page.display());
             }
         }
+    }
+}
+
+/// The ids of the warnings that file tests expect.
+fn expected_warnings() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for folder in ["check", "opt", "analyze"] {
+        for entry in std::fs::read_dir(root().join("tests/files").join(folder)).unwrap() {
+            let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+            let facts = text.split("warning[").skip(1);
+            found.extend(facts.filter_map(|fact| Some(fact.split_once(']')?.0.to_owned())));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_warning_that_file_tests_expect_is_explained() {
+    let page = std::fs::read_to_string(root().join("docs/diagnostics.md")).unwrap();
+    let ids = expected_warnings();
+    assert!(ids.contains("unlisted-target") && ids.len() > 5, "{ids:?}");
+    for id in ids {
+        assert!(page.contains(&format!("`{id}`")), "{id}");
     }
 }
 

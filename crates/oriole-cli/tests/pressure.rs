@@ -145,7 +145,10 @@ fn wrong_arguments_are_explained() {
             vec!["pressure", "--block", "1x2x3x4"],
             "expected up to three positive sizes",
         ),
-        (vec!["pressure", "--block", "2048"], "at most 1,024 threads"),
+        (
+            vec!["pressure", "--block", "2048"],
+            "a block has 1 to 1,024 threads, not 2048",
+        ),
         (vec!["pressure", "--target", "sm_x"], "`sm_x` is no target"),
         (
             vec!["pressure", "--ptxas=/nowhere/ptxas"],

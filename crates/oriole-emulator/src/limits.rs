@@ -1,22 +1,11 @@
 //! How large launches may be: what a GPU allows, and what the emulator may use itself.
 
-use oriole_isa::Target;
+use crate::memory::CLUSTER_SHIFT;
+use oriole_isa::{LaunchLimits, Limits};
 
-/// Blocks of a grid, by dimension.
-pub(crate) const GRID: [u32; 3] = [0x7fff_ffff, 65_535, 65_535];
-/// Threads of a block, by dimension.
-pub(crate) const BLOCK: [u32; 3] = [1024, 1024, 64];
-/// Threads of a block.
-pub(crate) const THREADS: u64 = 1024;
-/// Blocks of a cluster.
-pub(crate) const CLUSTER: u64 = 16;
-/// Bytes of a kernel's parameters.
-pub(crate) const PARAMETERS: u64 = 32_764;
 /// Bytes of the frame between local variables, and around them.
 pub(crate) const BESIDE_VARIABLES: u32 = 16;
 
-/// Bytes of shared variables with a size; more has to be asked for by the launch.
-pub(crate) const STATIC_SHARED: u64 = 48 << 10;
 /// Bytes of local variables of one function, far beyond any stack.
 pub(crate) const FRAME: u64 = 1 << 28;
 /// Bytes that `printf` may write in a launch.
@@ -26,13 +15,36 @@ pub(crate) const PENDING_COPIES: usize = 1 << 16;
 /// Bytes that the emulator uses if nothing else is asked for.
 pub(crate) const MEMORY: u64 = 4 << 30;
 
-/// The target whose limits hold for targets of unknown names.
-const LARGEST: Target = Target::new(9, 0);
+/// Threads of a block that the emulator tells apart.
+const THREADS: u32 = 1 << 16;
+/// Blocks of a cluster that have their own part of the shared memory.
+const CLUSTER: u32 = (1 << (32 - CLUSTER_SHIFT)) - 1;
+/// Bytes of that part.
+const SHARED: u32 = 1 << CLUSTER_SHIFT;
+/// Bytes of a kernel's parameters that the emulator keeps.
+const PARAMETERS: u32 = 1 << 20;
 
-/// Bytes of shared memory that a block can have on a target, static and dynamic.
-pub(crate) fn shared_memory(target: &str) -> u64 {
-    let target = Target::from_text(target).unwrap_or(LARGEST);
-    target.limits().shared_memory_per_block.into()
+/// The limits of launches: those of the target, if they are known, and of the emulator.
+pub(crate) fn launch(limits: Option<&Limits>) -> LaunchLimits {
+    let own = limits.map_or(LaunchLimits::UNKNOWN, |limits| limits.launch);
+    LaunchLimits {
+        threads: own.threads.min(THREADS),
+        cluster: own.cluster.min(CLUSTER),
+        parameter_bytes: own.parameter_bytes.min(PARAMETERS),
+        ..own
+    }
+}
+
+/// Bytes of shared memory that a block can have, static and dynamic.
+pub(crate) fn shared_memory(limits: Option<&Limits>) -> u64 {
+    let own = limits.map_or(SHARED, |limits| limits.shared_memory_per_block);
+    own.min(SHARED).into()
+}
+
+/// Bytes of shared variables with a size; more has to be asked for by the launch.
+pub(crate) fn static_shared_memory(limits: Option<&Limits>) -> u64 {
+    let own = limits.map_or(SHARED, |limits| limits.shared_memory_per_block_default);
+    own.min(SHARED).into()
 }
 
 /// How many sizes multiplied come to, unless they are more than `most`.
@@ -46,6 +58,7 @@ pub(crate) fn product(sizes: [u32; 3], most: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oriole_isa::Target;
 
     #[test]
     fn targets_have_their_shared_memory() {
@@ -59,10 +72,12 @@ mod tests {
             ("sm_90a", 227),
             ("sm_100f", 227),
             ("sm_120", 99),
-            ("what", 227),
         ] {
-            assert_eq!(shared_memory(target), kilobytes << 10, "{target}");
+            let limits = Target::from_text(target).and_then(Target::limits);
+            assert_eq!(shared_memory(limits.as_ref()), kilobytes << 10, "{target}");
+            assert_eq!(static_shared_memory(limits.as_ref()), 48 << 10, "{target}");
         }
+        assert_eq!(shared_memory(None), u64::from(SHARED));
         assert_eq!(product([u32::MAX; 3], u64::MAX), None);
         assert_eq!(product([4, 4, 4], 64), Some(64));
         assert_eq!(product([4, 4, 4], 63), None);

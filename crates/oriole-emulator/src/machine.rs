@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use oriole_diagnostics::{Error, Source};
-use oriole_isa::{ReductionOperation, Space};
+use oriole_isa::{LaunchLimits, ReductionOperation, Space};
 use oriole_syntax::tree::Module;
 
 use crate::approximations::Approximations;
@@ -27,6 +27,8 @@ pub struct MachineOptions {
     pub approximations: Option<Arc<Approximations>>,
     /// The most bytes that the variables of the module may take.
     pub memory_limit: u64,
+    /// Larger limits of launches than the module's target has.
+    pub launch: Option<LaunchLimits>,
 }
 
 impl Default for MachineOptions {
@@ -34,6 +36,7 @@ impl Default for MachineOptions {
         MachineOptions {
             approximations: None,
             memory_limit: limits::MEMORY,
+            launch: None,
         }
     }
 }
@@ -77,12 +80,15 @@ impl Machine {
     /// # Errors
     /// As [`Machine::new`].
     pub fn with_options(module: &Module, options: &MachineOptions) -> Result<Machine, Error> {
-        let program = decode_module(
+        let mut program = decode_module(
             module,
             options.approximations.as_deref(),
             options.memory_limit,
         )
         .map_err(|errors| Error::new(&Source::new(module.name(), module.source()), errors))?;
+        if let (Some(limits), Some(launch)) = (&mut program.limits, options.launch) {
+            limits.launch = limits.launch.or_more(launch);
+        }
         let memory = program.memory.clone();
         Ok(Machine {
             program: Arc::new(program),
@@ -120,6 +126,11 @@ impl Machine {
             .iter()
             .filter(|function| function.is_entry && function.has_body)
             .map(|function| &function.name[..])
+    }
+
+    /// The limits of launches.
+    pub fn launch_limits(&self) -> LaunchLimits {
+        limits::launch(self.program.limits.as_ref())
     }
 
     /// What a kernel asks of a launch.
@@ -339,13 +350,14 @@ impl Machine {
     ) -> Result<LaunchContext<'a>, Box<Trap>> {
         let function = &self.program.functions[kernel as usize];
         let wrong = |message: String| Err(Box::new(Trap::launch(message)));
-        check_shape(function, launch)?;
+        let most = self.launch_limits();
+        check_shape(function, launch, &most)?;
         let parameters = parameter_bytes(function, launch)?;
         let cluster = function.cluster.unwrap_or([1; 3]);
-        if limits::product(cluster, limits::CLUSTER).is_none_or(|blocks| blocks == 0) {
+        if limits::product(cluster, most.cluster.into()).is_none_or(|blocks| blocks == 0) {
             return wrong(format!(
                 "clusters of {cluster:?} blocks; at most {} are possible",
-                limits::CLUSTER
+                most.cluster
             ));
         }
         if (0..3).any(|axis| !launch.grid[axis].is_multiple_of(cluster[axis])) {
@@ -355,14 +367,14 @@ impl Machine {
         }
         let reachable = self.reachable(kernel);
         let (constants, shared) = self.place_shared(&reachable);
-        if shared > limits::STATIC_SHARED {
+        let most = limits::static_shared_memory(self.program.limits.as_ref());
+        if shared > most {
             return wrong(format!(
-                "`{}` has {shared} bytes of shared variables; at most {} are possible",
-                function.name,
-                limits::STATIC_SHARED
+                "`{}` has {shared} bytes of shared variables; at most {most} are possible",
+                function.name
             ));
         }
-        let most = limits::shared_memory(&self.program.target);
+        let most = limits::shared_memory(self.program.limits.as_ref());
         let shared_bytes = shared.saturating_add(launch.dynamic_shared);
         if shared_bytes > most {
             return wrong(format!(
@@ -443,27 +455,31 @@ impl Machine {
 }
 
 /// Whether a kernel can be launched with blocks and a grid like these, and so many arguments.
-fn check_shape(function: &Function, launch: &Launch<'_>) -> Result<(), Box<Trap>> {
+fn check_shape(
+    function: &Function,
+    launch: &Launch<'_>,
+    most: &LaunchLimits,
+) -> Result<(), Box<Trap>> {
     let wrong = |message: String| Err(Box::new(Trap::launch(message)));
-    let Some(threads) = limits::product(launch.block, limits::THREADS) else {
+    let Some(threads) = limits::product(launch.block, most.threads.into()) else {
         return wrong(format!(
-            "a block of {:?} threads; at most 1024 are possible",
-            launch.block
+            "a block of {:?} threads; at most {} are possible",
+            launch.block, most.threads
         ));
     };
     if launch.grid.contains(&0) || threads == 0 {
         return wrong("a launch needs at least one thread".to_string());
     }
     for axis in 0..3 {
-        if launch.block[axis] > limits::BLOCK[axis] || launch.grid[axis] > limits::GRID[axis] {
+        if launch.block[axis] > most.block[axis] || launch.grid[axis] > most.grid[axis] {
             return wrong(format!(
                 "blocks of {:?} threads and grids of {:?} blocks are possible, {:?} and {:?} were asked for",
-                limits::BLOCK,
-                limits::GRID,
-                launch.block,
-                launch.grid
+                most.block, most.grid, launch.block, launch.grid
             ));
         }
+    }
+    if limits::product(launch.grid, u64::MAX).is_none() {
+        return wrong(format!("a grid of {:?} blocks has too many", launch.grid));
     }
     if let Some(required) = function
         .required_block
@@ -475,10 +491,10 @@ fn check_shape(function: &Function, launch: &Launch<'_>) -> Result<(), Box<Trap>
         ));
     }
     if let Some(maximum) = function.maximum_block {
-        let most = limits::product(maximum, u64::MAX).unwrap_or(u64::MAX);
-        if threads > most {
+        let allowed = limits::product(maximum, u64::MAX).unwrap_or(u64::MAX);
+        if threads > allowed {
             return wrong(format!(
-                "`{}` allows blocks of {most} threads, {threads} were asked for",
+                "`{}` allows blocks of {allowed} threads, {threads} were asked for",
                 function.name
             ));
         }
@@ -491,12 +507,10 @@ fn check_shape(function: &Function, launch: &Launch<'_>) -> Result<(), Box<Trap>
             launch.arguments.len()
         ));
     }
-    if u64::from(function.parameter_bytes) > limits::PARAMETERS {
+    if function.parameter_bytes > most.parameter_bytes {
         return wrong(format!(
             "`{}` has {} bytes of parameters; at most {} are possible",
-            function.name,
-            function.parameter_bytes,
-            limits::PARAMETERS
+            function.name, function.parameter_bytes, most.parameter_bytes
         ));
     }
     Ok(())

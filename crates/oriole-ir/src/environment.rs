@@ -2,7 +2,7 @@
 
 use crate::entities::FunctionId;
 use crate::module::{LaunchBounds, Module};
-use oriole_isa::Target;
+use oriole_isa::{LaunchLimits, Limits, Target};
 use std::sync::Arc;
 
 /// What passes and analyses may ask about the outside of their function: the module it is in, and what its own header says.
@@ -22,6 +22,14 @@ impl Environment {
         }
     }
 
+    /// The environment of a function that is not in a module but was made for one like this.
+    pub fn like(module: Module) -> Environment {
+        Environment {
+            module: Some(Arc::new(module)),
+            function: None,
+        }
+    }
+
     /// The module, if the function is in one.
     pub fn module(&self) -> Option<&Module> {
         self.module.as_deref()
@@ -35,6 +43,22 @@ impl Environment {
     /// The architecture, if it is known.
     pub fn target(&self) -> Option<Target> {
         self.module()?.target
+    }
+
+    /// The limits of the architecture, if they are listed.
+    pub fn limits(&self) -> Option<&Limits> {
+        self.module()?.limits.as_ref()
+    }
+
+    /// The limits of launches: those of the architecture, or none.
+    pub fn launch_limits(&self) -> LaunchLimits {
+        self.limits()
+            .map_or(LaunchLimits::UNKNOWN, |own| own.launch)
+    }
+
+    /// Registers a thread may have at most.
+    pub fn register_limit(&self) -> u32 {
+        self.bounds().register_limit(self.limits())
     }
 
     /// Bits of an address.

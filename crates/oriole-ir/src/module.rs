@@ -7,7 +7,7 @@ use crate::entities::{FunctionId, Global, GlobalVariable};
 use crate::graph::{Adjacency, components, postorder};
 use crate::variable::{ParameterData, VariableType};
 use oriole_collections::{IndexVec, PackedOption};
-use oriole_isa::{Space, Target};
+use oriole_isa::{Limits, Space, Target, WARP};
 use oriole_syntax::tree::{FunctionKind, Linkage, Text};
 use std::ops::Range;
 
@@ -121,24 +121,25 @@ impl LaunchBounds {
         self.required_block.unwrap_or([most, 1, 1])
     }
 
-    /// Registers a thread may have at most: 255, or what the bounds leave.
-    pub fn register_limit(&self) -> u32 {
+    /// Registers a thread may have at most: 255, or what the bounds leave on a target of these limits.
+    pub fn register_limit(&self, limits: Option<&Limits>) -> u32 {
         if let Some(limit) = self.maximum_registers {
             return limit.clamp(16, 255);
         }
-        let Some(threads) = self.threads() else {
+        let (Some(threads), Some(limits)) = (self.threads(), limits) else {
             return 255;
         };
-        let threads = threads.clamp(1, 1024);
-        // `ptxas` ignores a number of blocks that no multiprocessor holds.
+        let threads = threads.clamp(1, limits.launch.threads);
+        // `ptxas` ignores a number of blocks that no multiprocessor holds, and takes no more warps than one holds.
         let blocks = self
             .minimum_blocks
-            .filter(|&blocks| blocks <= 32 && threads.saturating_mul(blocks) <= 2048)
+            .filter(|&blocks| blocks <= limits.blocks)
             .unwrap_or(1)
             .max(1);
-        // Warps go to four partitions of the register file, whatever block they are of.
-        let warps = (threads.div_ceil(32) * blocks).next_multiple_of(4);
-        (65536 / 32 / warps / 8 * 8).clamp(24, 255)
+        let warps = (threads.div_ceil(WARP) * blocks).min(limits.warps);
+        // Warps go to partitions of the register file, whatever block they are of.
+        let warps = warps.next_multiple_of(limits.partitions);
+        (limits.registers / WARP / warps / 8 * 8).clamp(24, 255)
     }
 }
 
@@ -180,6 +181,8 @@ const NO_BOUNDS: u32 = u32::MAX;
 pub struct Module {
     /// The architecture, if `.target` names one that is known.
     pub target: Option<Target>,
+    /// Its limits, if they are listed.
+    pub limits: Option<Limits>,
     /// Whether `.target` asks for code to debug.
     pub is_debug: bool,
     /// Major and minor version of PTX.
@@ -200,6 +203,7 @@ impl Default for Module {
     fn default() -> Module {
         Module {
             target: None,
+            limits: None,
             is_debug: false,
             version: None,
             address_size: 64,
@@ -219,6 +223,7 @@ impl Module {
     pub fn new(target: Option<Target>, address_size: u32) -> Module {
         Module {
             target,
+            limits: target.and_then(Target::limits),
             address_size,
             ..Module::default()
         }
@@ -488,24 +493,38 @@ mod tests {
             minimum_blocks: blocks,
             ..LaunchBounds::NONE
         };
-        assert_eq!(LaunchBounds::NONE.register_limit(), 255);
-        assert_eq!(bounds(None, Some(2)).register_limit(), 255);
-        assert_eq!(bounds(Some(256), None).register_limit(), 255);
-        assert_eq!(bounds(Some(1024), None).register_limit(), 64);
-        assert_eq!(bounds(Some(256), Some(4)).register_limit(), 64);
+        let on = |target, bounds: LaunchBounds| {
+            let limits = Target::from_text(target).and_then(Target::limits);
+            bounds.register_limit(limits.as_ref())
+        };
+        assert_eq!(on("sm_80", LaunchBounds::NONE), 255);
+        assert_eq!(on("sm_80", bounds(None, Some(2))), 255);
+        assert_eq!(on("sm_80", bounds(Some(256), None)), 255);
+        assert_eq!(on("sm_80", bounds(Some(1024), None)), 64);
+        assert_eq!(on("sm_80", bounds(Some(256), Some(4))), 64);
         // What `ptxas` gives a kernel that needs more: by warps of all blocks together.
-        assert_eq!(bounds(Some(96), Some(11)).register_limit(), 56);
-        assert_eq!(bounds(Some(160), Some(6)).register_limit(), 64);
-        assert_eq!(bounds(Some(16), Some(32)).register_limit(), 64);
-        assert_eq!(bounds(Some(288), None).register_limit(), 168);
-        // Out of range, so ignored.
-        assert_eq!(bounds(Some(16), Some(33)).register_limit(), 255);
-        assert_eq!(bounds(Some(512), Some(5)).register_limit(), 128);
+        assert_eq!(on("sm_80", bounds(Some(96), Some(11))), 56);
+        assert_eq!(on("sm_80", bounds(Some(160), Some(6))), 64);
+        assert_eq!(on("sm_80", bounds(Some(16), Some(32))), 64);
+        assert_eq!(on("sm_80", bounds(Some(288), None)), 168);
+        // More blocks than a multiprocessor holds are ignored, more warps are taken for as many as it holds.
+        assert_eq!(on("sm_80", bounds(Some(16), Some(33))), 255);
+        assert_eq!(on("sm_89", bounds(Some(16), Some(24))), 80);
+        assert_eq!(on("sm_89", bounds(Some(16), Some(25))), 255);
+        for (target, blocks, registers) in [("sm_80", 5, 32), ("sm_89", 4, 40), ("sm_75", 3, 64)] {
+            assert_eq!(
+                on(target, bounds(Some(512), Some(blocks))),
+                registers,
+                "{target}"
+            );
+        }
+        // Nothing is known of other targets but what instructions can name.
+        assert_eq!(on("sm_999", bounds(Some(1024), None)), 255);
         let fixed = LaunchBounds {
             maximum_registers: Some(40),
             required_block: Some([32, 32, 1]),
             ..LaunchBounds::NONE
         };
-        assert_eq!((fixed.register_limit(), fixed.threads()), (40, Some(1024)));
+        assert_eq!((on("sm_999", fixed), fixed.threads()), (40, Some(1024)));
     }
 }

@@ -60,5 +60,5 @@ pub use scalar_type::{ScalarType, TypeKind};
 pub use shuffle::shuffle_source;
 pub use space::{Space, SpaceSet};
 pub use special_register::{Component, SpecialRegister, SpecialRegisterKind, Uniformity};
-pub use target::{Feature, Limits, Target};
+pub use target::{Feature, LaunchLimits, Limits, Target, WARP};
 pub use vocabulary::{UnknownWord, is_modifier, unknown_words};

@@ -197,28 +197,6 @@ impl SpecialRegister {
             _ => Uniformity::Grid,
         }
     }
-
-    /// An inclusive upper bound that the hardware guarantees for every launch, where there is one.
-    pub fn maximum(self) -> Option<u64> {
-        use SpecialRegisterKind::*;
-        let vector = |x: u64, y: u64, z: u64| match self.component {
-            Some(Component::X) => Some(x),
-            Some(Component::Y) => Some(y),
-            Some(Component::Z) => Some(z),
-            Some(Component::W) => Some(0),
-            None => None,
-        };
-        match self.kind {
-            Laneid => Some(31),
-            Tid => vector(1023, 1023, 63),
-            Ntid => vector(1024, 1024, 64),
-            Ctaid => vector(0x7fff_fffe, 65_534, 65_534),
-            Nctaid => vector(0x7fff_ffff, 65_535, 65_535),
-            Warpid => Some(63),
-            IsExplicitCluster => Some(1),
-            _ => None,
-        }
-    }
 }
 
 fn text_has_leading_zero(text: &str, digits: usize) -> bool {
@@ -328,7 +306,6 @@ mod tests {
         assert_eq!(read("%ntid.x").uniformity(), Uniformity::Grid);
         assert_eq!(read("%clusterid.x").uniformity(), Uniformity::Cluster);
         assert!(read("%tid").is_vector() && !read("%tid.x").is_vector());
-        assert_eq!(read("%tid.z").maximum(), Some(63));
         assert_eq!(read("%is_explicit_cluster").scalar_type(), ScalarType::Pred);
     }
 }

@@ -18,7 +18,7 @@ use crate::statistics::Statistics;
 use oriole_analysis::liveness::LiveRanges;
 use oriole_analysis::{Analyses, Loops};
 use oriole_collections::SmallVec;
-use oriole_ir::{Environment, Function, Instruction, LaunchBounds, Operand, SymbolKind, Use};
+use oriole_ir::{Environment, Function, Instruction, Operand, SymbolKind, Use};
 use oriole_isa::cost::{CostModel, MACHINE_INSTRUCTION};
 use oriole_isa::{Opcode, ScalarType};
 use std::ops::Range;
@@ -73,7 +73,7 @@ impl PressureGuard {
         }
         let ranges = analyses.get::<LiveRanges>(function);
         let peak = ranges.peak();
-        let too_many = too_many(peak, environment.bounds());
+        let too_many = too_many(peak, environment.register_limit());
         let (mut most, mut has_rematerializable) = (0, false);
         for candidate in candidates {
             most += u64::from(WIDEST);
@@ -293,10 +293,7 @@ pub(crate) fn is_tight(
     analyses: &mut Analyses,
     environment: &Environment,
 ) -> bool {
-    let most = environment
-        .bounds()
-        .register_limit()
-        .saturating_sub(FEW_LEFT);
+    let most = environment.register_limit().saturating_sub(FEW_LEFT);
     // All values and registers together are no fewer than those live at once.
     let values = function.values().values().map(|data| data.scalar_type);
     let pinned = function.registers().values().filter(|data| data.pinned);
@@ -339,8 +336,8 @@ fn most_in_a_block(function: &Function) -> u64 {
 
 /// The least pressure that is too high: above the peak, or above the limit that makes `ptxas` spill. A higher peak costs registers even
 /// within the unit of eight that warps get: `ptxas` uses a few registers more or fewer than the peak.
-fn too_many(peak: u32, bounds: &LaunchBounds) -> u32 {
-    peak.max(FEW_REGISTERS).min(bounds.register_limit()) + 1
+fn too_many(peak: u32, limit: u32) -> u32 {
+    peak.max(FEW_REGISTERS).min(limit) + 1
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::cache::{self, Cache};
 use crate::say;
 use crate::settings::{Reports, Settings};
 use oriole::machine::{Assembler, SelectionError, keep_better};
-use oriole::{Module, Options, Report};
+use oriole::{LaunchLimits, Module, Options, Report};
 use oriole_isa::Target;
 use serde_json::json;
 use std::io::{Read, Write};
@@ -132,7 +132,9 @@ fn text_for(
         passed_through(&name, why, settings);
         return None;
     }
-    match optimized(file, &text, settings, judge.as_ref()) {
+    // PTX for one target may be assembled for a later one.
+    let launch = parsed.target.as_ref().map(|_| LaunchLimits::of(target));
+    match optimized(file, &text, settings, launch, judge.as_ref()) {
         Ok(outcome) => {
             report(file, &outcome, settings);
             (outcome.text != text).then_some(outcome.text)
@@ -163,6 +165,7 @@ fn optimized(
     file: &Path,
     text: &str,
     settings: &Settings,
+    launch: Option<LaunchLimits>,
     judge: Option<&Judge<'_>>,
 ) -> Result<Outcome, String> {
     // The key is a hash of the whole text: a fifth of the work, which only a cache needs.
@@ -178,6 +181,7 @@ fn optimized(
             &own.map_or_else(|_| Vec::new(), |own| identity(&own)),
             &[settings.level_number],
             &judged_by,
+            format!("{launch:?}").as_bytes(),
             text.as_bytes(),
         ]);
         (Cache::new(folder, settings.cache_bytes), key)
@@ -191,7 +195,7 @@ fn optimized(
     // A panic is caught below, and said in one line.
     std::panic::set_hook(Box::new(|_| {}));
     let name = file.display().to_string();
-    let run = AssertUnwindSafe(|| optimize(&name, text, settings, judge));
+    let run = AssertUnwindSafe(|| optimize(&name, text, settings, launch, judge));
     let result = std::panic::catch_unwind(run);
     let _ = std::panic::take_hook();
     let (text, report) = result.map_err(|panic| {
@@ -216,6 +220,7 @@ fn optimize(
     name: &str,
     text: &str,
     settings: &Settings,
+    launch: Option<LaunchLimits>,
     judge: Option<&Judge<'_>>,
 ) -> Result<(String, Report), String> {
     #[cfg(debug_assertions)]
@@ -230,7 +235,10 @@ fn optimize(
     };
     let mut module = oriole::parse(name, text).map_err(first)?;
     let original = judge.map(|_| module.clone());
-    let options = Options::level(settings.level);
+    let options = Options {
+        launch,
+        ..Options::level(settings.level)
+    };
     let mut report = oriole::optimize(&mut module, &options).map_err(first)?;
     if let (Some(judge), Some(original)) = (judge, original)
         && report.rewrites > 0

@@ -100,7 +100,7 @@ pub fn analysis_of(module: &Module, kernels: &[KernelAccesses]) -> Vec<Value> {
             },
             "instructions": registers.map(|own| own.instructions),
             "registers": registers.map(registers_json),
-            "occupancy": registers.map(occupancy_json),
+            "occupancy": registers.and_then(occupancy_json),
         })
     };
     kernels.iter().map(kernel_json).collect()
@@ -220,9 +220,9 @@ fn registers_json(registers: &KernelRegisters) -> Value {
     })
 }
 
-fn occupancy_json(registers: &KernelRegisters) -> Value {
-    let occupancy = &registers.occupancy;
-    json!({
+fn occupancy_json(registers: &KernelRegisters) -> Option<Value> {
+    let occupancy = registers.occupancy?;
+    Some(json!({
         "block": registers.block,
         "blocks": occupancy.blocks,
         "warps": occupancy.warps,
@@ -233,7 +233,7 @@ fn occupancy_json(registers: &KernelRegisters) -> Value {
             "dynamic": registers.dynamic_shared != DynamicShared::Unused,
             "given": registers.dynamic_shared.bytes(),
         },
-    })
+    }))
 }
 
 /// A line of the source.

@@ -523,7 +523,13 @@ mod tests {
             (Some([2, 1, 1]), Some(8))
         );
         let bounds = module.bounds(function("bounded"));
-        assert_eq!((bounds.threads(), bounds.register_limit()), (Some(512), 32));
+        assert_eq!(
+            (
+                bounds.threads(),
+                bounds.register_limit(module.limits.as_ref())
+            ),
+            (Some(512), 32)
+        );
         assert_eq!(*module.bounds(leaf), LaunchBounds::NONE);
         let callees = |caller| module.callees(caller).collect::<Vec<_>>();
         assert_eq!(callees(kernel), [external, middle]);

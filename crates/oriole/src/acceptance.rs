@@ -127,7 +127,7 @@ pub(crate) fn of_module(module: &Module) -> Vec<Diagnostic> {
     found
 }
 
-fn span_of(module: &Module, text: Text) -> Span {
+pub(crate) fn span_of(module: &Module, text: Text) -> Span {
     if module.is_source(text) {
         text.span()
     } else {

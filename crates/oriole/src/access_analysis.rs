@@ -8,10 +8,9 @@ use crate::blocks;
 use crate::error_of;
 use crate::evolution::{self, LoopReport, name_spaces, translated_or_noted};
 use crate::findings::{self, Finding, FindingKind, FindingSeverity};
-use crate::pressure::{
-    DynamicShared, Measuring, Occupancy, Prediction, block_of, demand, target_of,
-};
+use crate::pressure::{DynamicShared, Measuring, Occupancy, Prediction, block_of, demand};
 use crate::remarks::SourceLine;
+use crate::targets::{target_of, unlisted_target};
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::lane_patterns::{CauseKind, Setting};
 use oriole_analysis::launch::{DEFAULT_THREADS, LaunchShape};
@@ -27,7 +26,7 @@ use oriole_diagnostics::{Diagnostic, Error, Source};
 use oriole_ir::{
     Environment, Formats, Function, FunctionId, FunctionKind, Instruction, SymbolKind,
 };
-use oriole_isa::Space;
+use oriole_isa::{LaunchLimits, Space};
 use oriole_syntax::scopes::{Globals, Scopes};
 use oriole_syntax::tree::{Body, Module, Statement};
 use std::collections::BTreeMap;
@@ -291,7 +290,7 @@ pub struct KernelRegisters {
     /// What the launch adds to them.
     pub dynamic_shared: DynamicShared,
     /// What a multiprocessor holds of them, without shared memory of an unknown size.
-    pub occupancy: Occupancy,
+    pub occupancy: Option<Occupancy>,
 }
 
 impl KernelAccesses {
@@ -368,7 +367,9 @@ fn accesses_of(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let declared = Arc::new(oriole_translate::module_of(module, &globals));
+    let mut declared = oriole_translate::module_of(module, &globals);
+    declared.limits = target_of(module).limits();
+    let declared = Arc::new(declared);
     let analyzer = Analyzer {
         files: SourceFiles::of(&declared, module),
         source: Source::new(module.name(), module.source()),
@@ -379,6 +380,7 @@ fn accesses_of(
     };
     let is_asked = |name: &str| options.kernel.as_deref().is_none_or(|own| own == name);
     let mut notes = blocks::check(module, &declared, options.block, is_asked)?;
+    notes.extend(unlisted_target(module, None));
     let mut kernels = Vec::new();
     let mut acceptance = Acceptance::default();
     let mut formats = Formats::new();
@@ -510,7 +512,9 @@ impl Analyzer<'_> {
         let ssa = &*ssa;
         let bounds = *analyses.environment().bounds();
         let given = blocks::allowed(options.block, &bounds).or(bounds.required_block);
-        let mut setting = options.setting(given.unwrap_or(bounds.usual_block(DEFAULT_THREADS)));
+        let limits = analyses.environment().launch_limits();
+        let block = given.unwrap_or(bounds.usual_block(DEFAULT_THREADS));
+        let mut setting = options.setting(block, limits);
         let kind = ssa.kind();
         if kind != FunctionKind::Entry {
             // What is known is known of parameters of kernels.
@@ -627,7 +631,7 @@ impl Analyzer<'_> {
     /// The loops of a kernel, in blocks of the shape that was asked for or that it requires.
     fn loops(&self, index: usize, body: &Body, scopes: &Scopes, ssa: &Function) -> Vec<LoopReport> {
         let environment = self.environment(index);
-        let mut shape = LaunchShape::of(environment.bounds());
+        let mut shape = LaunchShape::of(&environment, ssa.kind());
         let asked = blocks::allowed(self.options.block, environment.bounds());
         shape.block = asked.or(shape.block);
         let evolution = ScalarEvolution::new(ssa, shape, Knobs::default());
@@ -646,14 +650,14 @@ impl Analyzer<'_> {
 
 impl AccessOptions {
     /// How kernels are launched, in blocks of a shape.
-    fn setting(&self, block: [u32; 3]) -> Setting {
+    fn setting(&self, block: [u32; 3], limits: LaunchLimits) -> Setting {
         Setting {
             arguments: self.arguments.clone(),
             grid: self.grid,
             multiples: self.multiples.clone(),
             pointer_alignment: self.pointer_alignment,
             without_boundary: self.findings_only,
-            ..Setting::of_block(block)
+            ..Setting::of_block(block, limits)
         }
     }
 }

@@ -134,7 +134,7 @@ impl Fixing<'_> {
             tensor_columns: 0,
             opt_in: true,
         };
-        Some(Occupancy::of(self.target?, demand).blocks)
+        Some(Occupancy::of(self.target?, demand)?.blocks)
     }
 
     /// What exchanging loops takes, in words.

@@ -1,7 +1,9 @@
 //! Block shapes given by the user, checked against the launch bounds of kernels.
 
+use crate::targets::target_span;
 use oriole_diagnostics::Diagnostic;
 use oriole_ir::{FunctionId, LaunchBounds};
+use oriole_isa::LaunchLimits;
 use oriole_syntax::tree::{FunctionKind, Module};
 
 /// The block that was asked for, if a kernel can be launched with it.
@@ -12,7 +14,7 @@ pub(crate) fn allowed(asked: Option<[u32; 3]>, bounds: &LaunchBounds) -> Option<
 /// Warnings about the kernels that cannot be launched with a block, whose own is taken instead.
 ///
 /// # Errors
-/// Errors if none of the selected kernels can be launched with the shape.
+/// Errors if the target does not allow the shape, or none of the selected kernels can be launched with it.
 pub(crate) fn check(
     module: &Module,
     declared: &oriole_ir::Module,
@@ -22,6 +24,16 @@ pub(crate) fn check(
     let Some(block) = asked else {
         return Ok(Vec::new());
     };
+    let limits = declared
+        .limits
+        .map_or(LaunchLimits::UNKNOWN, |own| own.launch);
+    if let Err(why) = limits.check_block(block) {
+        return Err(vec![Diagnostic::error(
+            "wrong-block",
+            target_span(module),
+            why,
+        )]);
+    }
     let mut refused = Vec::new();
     let mut kernels = 0;
     for (index, function) in module.functions.iter().enumerate() {

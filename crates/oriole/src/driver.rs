@@ -8,6 +8,7 @@
 mod workers;
 
 use crate::cost::{Quality, instructions};
+use crate::targets::unlisted_target;
 use crate::{
     Diagnostic, Fuel, Function, FunctionReport, Keep, Module, Observer, Options, Phase, Report,
     Severity, Statistics, module_passes, remarks,
@@ -33,19 +34,21 @@ pub(crate) fn optimize(
     observer: Option<&mut Observer<'_>>,
 ) -> Result<Report, Vec<Diagnostic>> {
     let mut fuel = options.fuel.clone();
-    if !options
-        .phases
-        .iter()
-        .any(|phase| phase.pass.is_for_modules())
-    {
-        return functions(module, options, observer, &mut fuel);
-    }
-    let original = module.clone();
-    let result = module_passes::optimize(module, options, observer, &mut fuel);
-    if result.is_err() {
-        *module = original;
-    }
-    result
+    let mut phases = options.phases.iter();
+    let result = match phases.any(|phase| phase.pass.is_for_modules()) {
+        false => functions(module, options, observer, &mut fuel),
+        true => {
+            let original = module.clone();
+            let result = module_passes::optimize(module, options, observer, &mut fuel);
+            if result.is_err() {
+                *module = original;
+            }
+            result
+        }
+    };
+    let mut report = result?;
+    report.notes.splice(..0, unlisted_target(module, None));
+    Ok(report)
 }
 
 /// Runs the phases that are for functions over all of them: callees before callers, if a phase reads callees.
@@ -56,7 +59,11 @@ pub(crate) fn functions(
     fuel: &mut Fuel,
 ) -> Result<Report, Vec<Diagnostic>> {
     let (globals, errors) = Globals::of(module);
-    let outside = Arc::new(oriole_translate::module_of(module, &globals));
+    let mut outside = oriole_translate::module_of(module, &globals);
+    if let (Some(limits), Some(launch)) = (&mut outside.limits, options.launch) {
+        limits.launch = limits.launch.or_more(launch);
+    }
+    let outside = Arc::new(outside);
     let mut callees = Callees::default();
     let removals = oriole_opt::removals(&options.phases);
     let files = options.remarks.then(|| SourceFiles::of(&outside, module));

@@ -3,6 +3,7 @@
 use crate::blocks;
 use crate::error_of;
 use crate::remarks::SourceLine;
+use crate::targets::{target_of, unlisted_target};
 use oriole_analysis::Analyses;
 use oriole_analysis::launch::LaunchShape;
 use oriole_analysis::scalar_evolution::{
@@ -10,9 +11,7 @@ use oriole_analysis::scalar_evolution::{
 };
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_diagnostics::{Diagnostic, Error, Severity, Source};
-use oriole_ir::{
-    Block, Definition, Environment, Formats, Function, FunctionId, FunctionKind, Instruction,
-};
+use oriole_ir::{Block, Definition, Environment, Formats, Function, FunctionId, Instruction};
 use oriole_isa::{Flag, Opcode};
 use oriole_opt::{Callees, Context, Fuel, Hooks, Statistics};
 use oriole_syntax::scopes::{Globals, Scopes};
@@ -179,12 +178,15 @@ fn evolution_of(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let declared = Arc::new(oriole_translate::module_of(module, &globals));
+    let mut declared = oriole_translate::module_of(module, &globals);
+    declared.limits = target_of(module).limits();
+    let declared = Arc::new(declared);
     let files = SourceFiles::of(&declared, module);
     let source = Source::new(module.name(), module.source());
     let mut reports = Vec::new();
     let is_asked = |name: &str| options.function.as_deref().is_none_or(|own| own == name);
     let mut notes = blocks::check(module, &declared, options.block, is_asked)?;
+    notes.extend(unlisted_target(module, None));
     let mut formats = Formats::new();
     for (index, function) in module.functions.iter().enumerate() {
         let Some(body) = &function.body else {
@@ -207,10 +209,7 @@ fn evolution_of(
         let lines = SourceLines::of(module, &files, body);
         let line_of = |statement: u32| line_of(body, &source, statement);
         // Any kernel may call a function, but the launch that was asked about is one.
-        let mut bounds = match function.kind {
-            FunctionKind::Entry => LaunchShape::of(environment.bounds()),
-            _ => LaunchShape::default(),
-        };
+        let mut bounds = LaunchShape::of(&environment, function.kind);
         bounds.block = blocks::allowed(options.block, environment.bounds()).or(bounds.block);
         bounds.grid = options.grid;
         let scopes = &translated.scopes;

@@ -65,6 +65,7 @@ pub mod pressure;
 mod reduce;
 mod remarks;
 mod run;
+mod targets;
 mod undefined_reads;
 mod verification;
 
@@ -100,6 +101,7 @@ pub use oriole_diagnostics::{Diagnostic, Error, Label, Position, Severity, Sourc
 /// ```
 pub use oriole_fatbin as extract;
 pub use oriole_ir::Function;
+pub use oriole_isa::LaunchLimits;
 pub use oriole_opt::{BackPropagation, Fuel, Hooks, Knobs, Level, Phase, Profile, Statistics};
 pub use oriole_syntax::print;
 /// What was written, in flat arrays over one text: functions, statements, operands.
@@ -124,6 +126,7 @@ pub use pressure::pressure;
 pub use reduce::{Reduced, reduce};
 pub use remarks::{Remark, SourceLine};
 pub use run::{RunBuffer, RunError, RunOptions, RunReport, run};
+pub use targets::unlisted_target;
 pub use verification::{Verdict, Verification, VerifyOptions, verify};
 
 #[doc(no_inline)]
@@ -178,6 +181,7 @@ fn check_with(module: &Module, warn: bool) -> Vec<Diagnostic> {
     let mut acceptance = acceptance::Acceptance::default();
     if warn {
         diagnostics.extend(acceptance::of_module(module));
+        diagnostics.extend(unlisted_target(module, None));
     }
     for (index, function) in module.functions.iter().enumerate() {
         let Some(body) = &function.body else {
@@ -279,6 +283,8 @@ pub struct Options {
     pub keep: Keep,
     /// Decisions of passes that you want to take.
     pub hooks: Hooks,
+    /// Larger limits of launches than the module's target has, if machine code is made for another target.
+    pub launch: Option<LaunchLimits>,
 }
 
 /// Which functions are kept as the phases left them. The others stay as they were but for what is dead, whose removal never
@@ -312,6 +318,7 @@ impl Options {
             timings: false,
             keep: Keep::Better,
             hooks: Hooks::default(),
+            launch: None,
         }
     }
 }
@@ -326,7 +333,8 @@ pub struct Report {
     pub rewrites: u64,
     /// How many copies leaving SSA form inserted.
     pub copies: usize,
-    /// Functions left as they were, and why; a diagnostic of severity note each.
+    /// Functions left as they were, and why, a diagnostic of severity note each; and a warning if the limits of the target are not
+    /// known.
     pub notes: Vec<Diagnostic>,
     /// Functions that were optimized, in order.
     pub functions: Vec<FunctionReport>,

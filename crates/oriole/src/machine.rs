@@ -76,8 +76,9 @@ impl Measurement {
             .collect();
         let measured = |code: MachineCode| {
             let kernel = kernels.get(code.name.as_str()).filter(|_| code.is_kernel);
-            let occupancy = kernel.map(|&kernel| {
-                let directives = Resources::of_directives(declared.bounds(kernel));
+            let occupancy = kernel.and_then(|&kernel| {
+                let limits = target.limits();
+                let directives = Resources::of_directives(declared.bounds(kernel), limits.as_ref());
                 let demand = demand(&directives, &code);
                 Occupancy::of(target, demand)
             });

@@ -3,6 +3,7 @@
 use crate::blocks;
 use crate::evolution::translated_or_noted;
 use crate::machine::Properties;
+use crate::targets::{target_of, unlisted_target};
 use crate::{Diagnostic, Error, Module, Source, error_of};
 use oriole_analysis::Analyses;
 use oriole_analysis::launch::occupancy::Demand;
@@ -155,7 +156,7 @@ pub struct FunctionPressure {
     pub assembled: Option<Properties>,
     /// Shared and local memory, barriers and launch bounds.
     pub resources: Resources,
-    /// The occupancy of each shape that was asked for.
+    /// The occupancy of each shape that was asked for; none if the limits of the target are not known.
     pub shapes: Vec<ShapeOccupancy>,
 }
 
@@ -216,8 +217,9 @@ fn measure_all(
 ) -> Result<(Vec<FunctionPressure>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let source = &Source::new(module.name(), module.source());
     let mut assembled = options.assembled.clone();
-    let outside = oriole_translate::module_of(module, globals);
-    let mut notes = Vec::new();
+    let mut outside = oriole_translate::module_of(module, globals);
+    outside.limits = target.limits();
+    let mut notes = Vec::from_iter(unlisted_target(module, options.target));
     for &block in &options.blocks {
         notes.extend(blocks::check(module, &outside, Some(block), |_| true)?);
     }
@@ -335,12 +337,6 @@ impl Measuring {
         let functions = features.into_iter().zip(resources);
         functions.map(of_function).collect()
     }
-}
-
-/// The target of a module; sm_80 if it names none.
-pub(crate) fn target_of(module: &Module) -> Target {
-    let declared = module.target().and_then(Target::from_text);
-    declared.unwrap_or(Target::new(8, 0))
 }
 
 /// What the registers of the tree say.
@@ -558,14 +554,14 @@ fn shapes(
     }
     wanted
         .into_iter()
-        .map(|threads| {
+        .filter_map(|threads| {
             let mut used = resources.clone();
             if let Some(assembled) = &report.assembled {
                 (used.shared, used.barriers) = (assembled.shared, assembled.barriers);
             }
             let dynamic = resources.dynamic_shared(options.shared);
             let demand = demand(report.registers(), threads, &used, dynamic);
-            let cliffs = Cliffs::of(target, demand);
+            let cliffs = Cliffs::of(target, demand)?;
             let mut helpful = Vec::new();
             if let Some(cliff) = cliffs.fewer_registers {
                 let mut missing = demand.registers - cliff.at;
@@ -586,13 +582,13 @@ fn shapes(
                     helpful.clear();
                 }
             }
-            ShapeOccupancy {
+            Some(ShapeOccupancy {
                 threads,
                 dynamic_shared: dynamic,
-                occupancy: Occupancy::of(target, demand),
+                occupancy: Occupancy::of(target, demand)?,
                 cliffs,
                 helpful,
-            }
+            })
         })
         .collect()
 }

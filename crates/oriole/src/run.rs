@@ -229,6 +229,7 @@ pub fn run(module: &Module, options: &RunOptions) -> Result<RunReport, RunError>
     let decoding = MachineOptions {
         approximations: options.approximations.clone(),
         memory_limit: options.execution.memory_limit,
+        ..MachineOptions::default()
     };
     let given = options.arguments.as_slice();
     let mut machine = Machine::with_options(module, &decoding)?;

@@ -20,12 +20,12 @@ use oriole_analysis::scalar_evolution::{
 use oriole_analysis::{ControlFlow, sign_extend};
 use oriole_emulator::{Argument, Machine, Observer, Step};
 use oriole_generate::Shapes;
-use oriole_ir::{Block, Formats, Function, FunctionId, Instruction, Symbol, Value};
+use oriole_ir::{Block, Environment, Formats, Function, FunctionId, Instruction, Symbol, Value};
 use oriole_isa::{Component, SpecialRegister, SpecialRegisterKind};
 use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::{Module, Statement};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// Arguments of a launch, as the corpus writes them.
 pub fn parsed_arguments(machine: &mut Machine, texts: &[String]) -> Vec<oriole_emulator::Value> {
@@ -124,7 +124,7 @@ pub fn predict(module: &Module, bounds: LaunchShape) -> Option<Vec<Prediction>> 
     if !errors.is_empty() {
         return None;
     }
-    let declared = oriole_translate::module_of(module, &globals);
+    let declared = Arc::new(oriole_translate::module_of(module, &globals));
     let mut predictions = Vec::new();
     for (index, function) in module.functions.iter().enumerate() {
         let Some(body) = &function.body else {
@@ -132,9 +132,9 @@ pub fn predict(module: &Module, bounds: LaunchShape) -> Option<Vec<Prediction>> 
         };
         let translated =
             oriole_translate::into_ssa(module, &globals, index, &mut Formats::new()).ok()?;
-        let mut own = LaunchShape::default();
+        let environment = Environment::new(Arc::clone(&declared), FunctionId::from_index(index));
+        let mut own = LaunchShape::of(&environment, function.kind);
         if function.kind == oriole_ir::FunctionKind::Entry {
-            own = LaunchShape::of(declared.bounds(FunctionId::from_index(index)));
             own.block = bounds.block.or(own.block);
             own.grid = bounds.grid;
         }

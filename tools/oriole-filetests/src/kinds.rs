@@ -2,7 +2,9 @@
 
 use crate::test_file::{Fact, Section, SectionName, TestFile};
 use crate::{Header, Outcome};
-use oriole::{Diagnostic, Fuel, Keep, Knobs, Level, Module, Options, Profile, Source};
+use oriole::{
+    Diagnostic, Fuel, Keep, Knobs, LaunchLimits, Level, Module, Options, Profile, Source,
+};
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::liveness;
 use oriole_diagnostics::ColorChoice;
@@ -371,6 +373,14 @@ impl Run<'_> {
             knobs.set(knob).map_err(|error| error.to_string())?;
         }
         options.knobs = knobs;
+        options.launch = self.header.threads.map(|threads| {
+            let own = LaunchLimits::of(Target::from_text("sm_90"));
+            LaunchLimits {
+                threads,
+                block: [threads, threads, own.block[2]],
+                ..own
+            }
+        });
         if let Some(fuel) = self.header.fuel {
             options.fuel = Fuel::limited(fuel);
         }
@@ -386,6 +396,18 @@ impl Run<'_> {
         }
         options.remarks = true;
         Ok(options)
+    }
+
+    /// The environment of functions in SSA form for the target of the header.
+    fn environment(&self, launch: Option<LaunchLimits>) -> Environment {
+        let Some(target) = &self.header.target else {
+            return Environment::default();
+        };
+        let mut module = oriole_ir::Module::new(Target::from_text(target), 64);
+        if let (Some(limits), Some(launch)) = (&mut module.limits, launch) {
+            limits.launch = limits.launch.or_more(launch);
+        }
+        Environment::like(module)
     }
 
     /// The same options without the last of the knobs, if there are knobs.
@@ -456,14 +478,15 @@ impl Run<'_> {
         if !is_readable(source, &functions) {
             self.fail("what was read is not printed as it can be read");
         }
-        let (after, statistics, remarks) = run_passes(source, functions, &options);
+        let environment = self.environment(options.launch);
+        let (after, statistics, remarks) = run_passes(source, functions, &environment, &options);
         let after = self.spoil(after);
         if let Err(errors) = text::read(&after) {
             self.fail(format!("the output is wrong: {}", errors[0].message));
         }
         if let Some(options) = self.without_last_knob(options) {
             let functions = text::read(source).unwrap_or_default();
-            let (plain, ..) = run_passes(source, functions, &options);
+            let (plain, ..) = run_passes(source, functions, &environment, &options);
             self.knob_section(&self.spoil(plain), &after);
         }
         self.sections(&before, after, &statistics, remarks);
@@ -525,6 +548,7 @@ fn is_readable(names: &str, functions: &[Function]) -> bool {
 fn run_passes(
     names: &str,
     mut functions: Vec<Function>,
+    environment: &Environment,
     options: &Options,
 ) -> (String, Statistics, Vec<String>) {
     let mut fuel = options.fuel.clone();
@@ -537,12 +561,12 @@ fn run_passes(
             statistics: &mut statistics,
             remarks: Some(&mut remarks),
             hooks: &Hooks::default(),
-            environment: &Environment::default(),
+            environment,
             callees: &Callees::default(),
         };
         oriole_opt::run(
             function,
-            &mut oriole_analysis::Analyses::new(),
+            &mut oriole_analysis::Analyses::of(environment.clone()),
             &options.phases,
             &mut context,
             None,

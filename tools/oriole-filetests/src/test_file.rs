@@ -22,6 +22,10 @@ pub struct Header {
     pub knobs: Vec<String>,
     /// For `opt` and `pass`: how many rewrites may be made.
     pub fuel: Option<u64>,
+    /// For `pass`: the target of the functions; without it no limits are known.
+    pub target: Option<String>,
+    /// For `opt` and `pass`: the most threads of a block, if that is more than the target allows.
+    pub threads: Option<u32>,
     /// For `scev` and `analyze`: the shape of blocks, unless the kernel says.
     pub block: Option<[u32; 3]>,
     /// For files under `failing/`: the failure that the test must have, one finding a line.

@@ -158,6 +158,7 @@ fn number_of(block: [u32; 3], warp: u32, axis: u32) -> u64 {
 mod tests {
     use super::*;
     use crate::lane_patterns::Setting;
+    use oriole_isa::LaunchLimits;
 
     #[test]
     fn numbers_of_warps_are_those_of_their_first_threads() {
@@ -171,7 +172,7 @@ mod tests {
             [128, 2, 2],
         ];
         for block in blocks {
-            let setting = Setting::of_block(block);
+            let setting = Setting::of_block(block, LaunchLimits::UNKNOWN);
             assert!(setting.has_like_warps(), "{block:?}");
             let [x, y, _] = block;
             let rows = (32 / x).max(1);

@@ -66,7 +66,7 @@ use oriole_collections::{BitSet, SmallVec};
 use oriole_ir::{
     Block, Definition, Environment, Function, Instruction, Operand, SymbolKind, Value,
 };
-use oriole_isa::{ScalarType, Terminator};
+use oriole_isa::{LaunchLimits, ScalarType, Terminator};
 use pattern::Atoms;
 use reconvergence::Meetings;
 use std::collections::BTreeMap;
@@ -174,11 +174,13 @@ pub struct Setting {
     pub brief: bool,
     /// Whether nothing is wanted of warps that a condition cuts short.
     pub without_boundary: bool,
+    /// The limits of the target.
+    pub limits: LaunchLimits,
 }
 
 impl Setting {
-    /// Blocks of this shape; nothing else is known.
-    pub fn of_block(block: [u32; 3]) -> Setting {
+    /// Blocks of this shape on a target of these limits; nothing else is known.
+    pub fn of_block(block: [u32; 3], limits: LaunchLimits) -> Setting {
         Setting {
             block,
             arguments: BTreeMap::new(),
@@ -190,6 +192,7 @@ impl Setting {
             supposing: false,
             brief: false,
             without_boundary: false,
+            limits,
         }
     }
 
@@ -202,14 +205,23 @@ impl Setting {
                 false => [x, y, z],
             }),
             grid: self.grid,
-            ..LaunchShape::default()
+            ..LaunchShape::within(self.limits)
         }
     }
 
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
+        self.all_threads().min(self.most_threads())
+    }
+
+    /// Threads of a block, also of one that no target allows.
+    fn all_threads(&self) -> u32 {
         let product = |all: u32, &size: &u32| all.saturating_mul(size);
-        self.block.iter().fold(1, product).min(MOST_THREADS)
+        self.block.iter().fold(1, product)
+    }
+
+    fn most_threads(&self) -> u32 {
+        self.limits.threads.min(MOST_THREADS)
     }
 
     /// Warps of a block.
@@ -229,7 +241,10 @@ impl Setting {
                 lanes.is_multiple_of(x) && rows.is_multiple_of(y) && z.is_multiple_of(layers)
             }
         };
-        is_filled && !self.exchanges_threads && self.warps() > 2 && x * y * z <= MOST_THREADS
+        is_filled
+            && !self.exchanges_threads
+            && self.warps() > 2
+            && self.all_threads() <= self.most_threads()
     }
 
     /// The lanes of a warp that are threads.
@@ -245,8 +260,8 @@ impl Setting {
 /// Any warp of a block: its number is not known. Only where [`Setting::has_like_warps`].
 pub const ANY_WARP: u32 = u32::MAX;
 
-/// The most threads that a block can have.
-const MOST_THREADS: u32 = 1024;
+/// The most threads of a block that are analyzed. Only an unknown target may allow more, and these take too long.
+const MOST_THREADS: u32 = 1 << 16;
 
 /// So many suppositions in a row may fail before no more are made.
 const MOST_RETRIES: u32 = 8;

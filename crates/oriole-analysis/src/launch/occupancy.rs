@@ -6,10 +6,7 @@
 //! memory goes to blocks in units of 128 or 256 bytes after what the driver takes for itself; warps, blocks and, from
 //! compute capability 9.0 on, named barriers have a fixed number.
 
-use oriole_isa::{Limits, Target};
-
-/// Threads in a warp.
-pub const WARP: u32 = 32;
+use oriole_isa::{Limits, Target, WARP};
 
 /// What a block of a kernel needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,9 +85,9 @@ const LIMITERS: [Limiter; 6] = [
 ];
 
 impl Occupancy {
-    /// The occupancy of a target by blocks that need so much.
-    pub fn of(target: Target, demand: Demand) -> Occupancy {
-        let limits = target.limits();
+    /// The occupancy of a target by blocks that need so much, if the limits of the target are known.
+    pub fn of(target: Target, demand: Demand) -> Option<Occupancy> {
+        let limits = target.limits()?;
         let (major, minor) = target.compute_capability();
         let warps_per_block = demand.threads.div_ceil(WARP).max(1);
         let mut by_registers = blocks_by_registers(&limits, limits.partitions, major, demand);
@@ -98,7 +95,7 @@ impl Occupancy {
         if (major, minor) == (6, 0) && blocks_by_registers(&limits, 4, major, demand) == 0 {
             by_registers = 0;
         }
-        let by_warps = if demand.threads > limits.threads_per_block {
+        let by_warps = if demand.threads > limits.launch.threads {
             0
         } else {
             limits.warps / warps_per_block
@@ -119,12 +116,12 @@ impl Occupancy {
                 .unwrap_or(UNLIMITED),
         ];
         let blocks = all.into_iter().min().unwrap_or(0);
-        Occupancy {
+        Some(Occupancy {
             blocks,
             warps: blocks * warps_per_block,
             warp_limit: limits.warps,
             limits: all,
-        }
+        })
     }
 
     /// Warps held, of those that could be, in percent.
@@ -205,15 +202,15 @@ pub struct Cliffs {
 }
 
 impl Cliffs {
-    /// The cliffs around a demand.
-    pub fn of(target: Target, demand: Demand) -> Cliffs {
-        let now = Occupancy::of(target, demand).blocks;
-        let limits = target.limits();
+    /// The cliffs around a demand, if the limits of the target are known.
+    pub fn of(target: Target, demand: Demand) -> Option<Cliffs> {
+        let limits = target.limits()?;
+        let now = Occupancy::of(target, demand)?.blocks;
         let find = |values: &mut dyn Iterator<Item = u32>,
                     change: &dyn Fn(u32) -> Demand,
                     differs: &dyn Fn(u32) -> bool| {
             for at in values {
-                let then = Occupancy::of(target, change(at));
+                let then = Occupancy::of(target, change(at))?;
                 if differs(then.blocks) {
                     return Some(Cliff {
                         at,
@@ -234,7 +231,7 @@ impl Cliffs {
         // Shared memory is full up to a multiple of the unit; what the driver takes is one too.
         let below = (0..demand.shared.div_ceil(unit)).rev().map(|n| n * unit);
         let above = (demand.shared / unit..=most / unit).map(|n| n * unit + 1);
-        Cliffs {
+        Some(Cliffs {
             fewer_registers: find(&mut (1..demand.registers).rev(), &registers, &|blocks| {
                 blocks > now
             }),
@@ -249,6 +246,6 @@ impl Cliffs {
                 &shared,
                 &|blocks| blocks < now,
             ),
-        }
+        })
     }
 }

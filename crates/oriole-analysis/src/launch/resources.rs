@@ -2,7 +2,7 @@
 
 use crate::register_model::features::{Summary, call_closures};
 use oriole_ir::{FunctionId, Global, GlobalVariableData, LaunchBounds, Linkage, Module};
-use oriole_isa::Space;
+use oriole_isa::{Limits, Space};
 use oriole_syntax::scopes::{Reference, Scopes};
 use oriole_syntax::tree::{self, Body, Statement};
 use std::collections::BTreeMap;
@@ -152,7 +152,7 @@ impl Resources {
                 local: total.local,
                 barriers: total.barriers,
                 tensor_columns: total.tensor_columns.min(MOST_COLUMNS),
-                ..Resources::of_directives(bounds)
+                ..Resources::of_directives(bounds, module.limits.as_ref())
             };
             let mut mentioned: Vec<Global> = Vec::new();
             let mut at = total.shared;
@@ -183,10 +183,10 @@ impl Resources {
         found
     }
 
-    /// What the directives of a function say: its block and its registers.
-    pub fn of_directives(bounds: &LaunchBounds) -> Resources {
+    /// What the directives of a function say: its block, and its registers on a target of these limits.
+    pub fn of_directives(bounds: &LaunchBounds, limits: Option<&Limits>) -> Resources {
         Resources {
-            register_limit: bounds.register_limit(),
+            register_limit: bounds.register_limit(limits),
             required_block: bounds.required_block,
             maximum_threads: bounds.maximum_threads,
             ..Resources::default()

@@ -1,9 +1,9 @@
 //! What is known of every launch of a kernel: the shape of blocks and of the grid.
 
-use oriole_ir::LaunchBounds;
-use oriole_isa::{Component, SpecialRegister, SpecialRegisterKind};
+use oriole_ir::{Environment, FunctionKind};
+use oriole_isa::{Component, LaunchLimits, SpecialRegister, SpecialRegisterKind};
 
-/// The shape of a launch, as far as it is known. Without any, what every GPU keeps to: at most 1,024 threads a block, of which 64 along z.
+/// The shape of a launch, as far as it is known. By default nothing is, not even what the GPU allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaunchShape {
     /// The shape of a block, if it is fixed (`.reqntid`).
@@ -12,15 +12,30 @@ pub struct LaunchShape {
     pub maximum_threads: Option<u32>,
     /// The shape of the grid, if it is fixed.
     pub grid: Option<[u32; 3]>,
+    /// The limits of the target.
+    pub limits: LaunchLimits,
 }
 
 impl LaunchShape {
-    /// What the directives of a kernel say.
-    pub fn of(bounds: &LaunchBounds) -> LaunchShape {
+    /// A launch within the limits of a target.
+    pub fn within(limits: LaunchLimits) -> LaunchShape {
+        LaunchShape {
+            limits,
+            ..LaunchShape::default()
+        }
+    }
+
+    /// The limits of the target and the directives of a kernel. A function has only the former: any kernel may call it.
+    pub fn of(environment: &Environment, kind: FunctionKind) -> LaunchShape {
+        let any = LaunchShape::within(environment.launch_limits());
+        if kind != FunctionKind::Entry {
+            return any;
+        }
+        let bounds = environment.bounds();
         LaunchShape {
             block: bounds.required_block,
             maximum_threads: bounds.maximum_threads,
-            grid: None,
+            ..any
         }
     }
 
@@ -46,11 +61,12 @@ impl LaunchShape {
             ),
             None => (1, most),
         };
+        let limits = &self.limits;
         let threads = self
             .maximum_threads
-            .map_or(1024, |most| most.clamp(1, 1024));
-        let block = of(self.block, u64::from(threads).min([1024, 1024, 64][index]));
-        let grid = of(self.grid, [0x7FFF_FFFF, 0xFFFF, 0xFFFF][index]);
+            .map_or(limits.threads, |most| most.clamp(1, limits.threads));
+        let block = of(self.block, threads.min(limits.block[index]).into());
+        let grid = of(self.grid, limits.grid[index].into());
         match special.kind() {
             Tid => Some((0, block.1 - 1)),
             Ntid => Some(block),
@@ -64,6 +80,7 @@ impl LaunchShape {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oriole_isa::Target;
 
     fn range(bounds: LaunchShape, name: &str) -> Option<(u64, u64)> {
         bounds.range(SpecialRegister::from_text(name).unwrap())
@@ -71,7 +88,7 @@ mod tests {
 
     #[test]
     fn special_registers_keep_to_the_launch() {
-        let any = LaunchShape::default();
+        let any = LaunchShape::within(LaunchLimits::of(Target::from_text("sm_90")));
         assert_eq!(range(any, "%tid.x"), Some((0, 1023)));
         assert_eq!(range(any, "%ntid.z"), Some((1, 64)));
         assert_eq!(range(any, "%nctaid.y"), Some((1, 65535)));
@@ -93,5 +110,31 @@ mod tests {
         };
         assert_eq!(range(fixed, "%ntid.y"), Some((8, 8)));
         assert_eq!(range(fixed, "%tid.z"), Some((0, 0)));
+    }
+
+    #[test]
+    fn limits_come_from_the_target() {
+        let large = LaunchShape::within(LaunchLimits {
+            threads: 2560,
+            block: [2560, 2560, 64],
+            ..LaunchLimits::UNKNOWN
+        });
+        assert_eq!(range(large, "%tid.x"), Some((0, 2559)));
+        assert_eq!(range(large, "%ntid.y"), Some((1, 2560)));
+        assert_eq!(range(large, "%tid.z"), Some((0, 63)));
+        // Elsewhere only types and directives tell something.
+        let unlisted = LaunchShape::within(LaunchLimits::of(Target::from_text("sm_999")));
+        assert_eq!(unlisted, LaunchShape::default());
+        let most = u64::from(u32::MAX);
+        assert_eq!(range(unlisted, "%tid.z"), Some((0, most - 1)));
+        assert_eq!(range(unlisted, "%ntid.x"), Some((1, most)));
+        assert_eq!(range(unlisted, "%ctaid.y"), Some((0, most - 1)));
+        assert_eq!(range(unlisted, "%nctaid.z"), Some((1, most)));
+        let bounded = LaunchShape {
+            maximum_threads: Some(256),
+            ..unlisted
+        };
+        assert_eq!(range(bounded, "%tid.z"), Some((0, 255)));
+        assert_eq!(range(bounded, "%ctaid.z"), Some((0, most - 1)));
     }
 }

@@ -783,7 +783,7 @@ impl Features {
         target: oriole_isa::Target,
     ) -> Features {
         let bounds = module.bounds(FunctionId::from_index(index));
-        let limit = bounds.register_limit();
+        let limit = bounds.register_limit(module.limits.as_ref());
         let flag = |flag: bool| f32::from(u8::from(flag));
         let flags = [
             flag(module.is_debug),

@@ -4,25 +4,26 @@
 //! with loads. Where the size of a block is not known, it takes blocks of four warps.
 
 use crate::launch::occupancy::{Demand, Occupancy};
-use oriole_isa::Target;
+use oriole_isa::{LaunchLimits, Target};
 
 /// Threads of a block where no directive gives them.
 const THREADS: u32 = 128;
 /// Registers are allocated in these units.
 const UNIT: usize = 8;
 
-/// The steps of a target and a block size up to a limit, which is the last of them.
+/// The steps of a target and a block size up to a limit, which is the last of them. An unknown target has no others.
 pub(super) fn steps(target: Target, threads: Option<u32>, limit: u32) -> Vec<u32> {
+    let most = LaunchLimits::of(Some(target)).threads;
     let blocks = |registers| {
         let demand = Demand {
             registers,
-            threads: threads.unwrap_or(THREADS).clamp(1, 1024),
+            threads: threads.unwrap_or(THREADS).clamp(1, most),
             shared: 0,
             barriers: 0,
             tensor_columns: 0,
             opt_in: true,
         };
-        Occupancy::of(target, demand).blocks
+        Occupancy::of(target, demand).map(|occupancy| occupancy.blocks)
     };
     let mut steps = Vec::new();
     let mut before = blocks(UNIT as u32);
@@ -61,6 +62,8 @@ mod tests {
         );
         assert_eq!(steps(target, Some(1024), 64), [32, 64]);
         assert_eq!(steps(target, Some(256), 24), [24]);
+        let unlisted = Target::from_text("sm_999").unwrap();
+        assert_eq!(steps(unlisted, Some(256), 255), [255]);
         let own = steps(target, None, 255);
         assert_eq!(step(&own, 3.0), 32);
         assert_eq!(step(&own, 32.0), 32);

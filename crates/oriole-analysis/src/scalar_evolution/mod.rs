@@ -71,7 +71,7 @@ use crate::dominators::Dominators;
 use crate::launch::LaunchShape;
 use crate::loops::Loops;
 use crate::manager::{Analyses, Analysis, Others, Reads, Update};
-use oriole_ir::{Block, Function, FunctionKind, Journal, Value};
+use oriole_ir::{Block, Function, Journal, Value};
 use places::Places;
 use shape::Shape;
 use std::cell::{RefCell, RefMut};
@@ -240,11 +240,7 @@ impl Analysis for ScalarEvolution {
         let dominators = Dominators::clone(&analyses.get::<Dominators>(function));
         let loops = Loops::clone(&analyses.get::<Loops>(function));
         let shape = Shape::of(function, flow, dominators, loops);
-        // Any kernel may call a function.
-        let launch = match function.kind() {
-            FunctionKind::Entry => LaunchShape::of(analyses.environment().bounds()),
-            _ => LaunchShape::default(),
-        };
+        let launch = LaunchShape::of(analyses.environment(), function.kind());
         ScalarEvolution::with_shape(function, shape, launch, Knobs::default())
     }
 

@@ -12,7 +12,7 @@ mod operands;
 
 use oriole_collections::DenseMap;
 use oriole_diagnostics::{Diagnostic, Span};
-use oriole_isa::{Mnemonic, ScalarType};
+use oriole_isa::{Limits, Mnemonic, ScalarType, Target};
 use oriole_syntax::scopes::{Global, Globals};
 use oriole_syntax::tree::{
     Body, Declaration, Declarator, FunctionKind, Linkage, Module, Statement, Storage,
@@ -33,6 +33,8 @@ pub(crate) struct Program {
     pub(crate) memory: GlobalMemory,
     pub(crate) name: String,
     pub(crate) target: String,
+    /// The limits of the target, if they are known.
+    pub(crate) limits: Option<Limits>,
     line_starts: Vec<u32>,
     /// Kernels with a body, by name.
     pub(crate) kernels: DenseMap<String, u32>,
@@ -189,6 +191,10 @@ pub(crate) fn decode_module(
         memory: context.memory,
         name: module.name().to_string(),
         target: module.target().unwrap_or_default().to_string(),
+        limits: module
+            .target()
+            .and_then(Target::from_text)
+            .and_then(Target::limits),
         line_starts,
         kernels,
         variables,

@@ -105,7 +105,7 @@ fn run(
         mut of_values,
         ..
     } = kept.unwrap_or_else(|| Kept {
-        known: KnownBits::new(function),
+        known: KnownBits::new(function, context.environment.launch_limits()),
         of_values: IndexVec::new(),
         in_order: 0,
     });

@@ -234,9 +234,12 @@ fn keeps_blocks(environment: &Environment, before: u32, after: u32) -> bool {
             tensor_columns: 0,
             opt_in: true,
         };
-        Occupancy::of(target, demand).blocks
+        Occupancy::of(target, demand).map(|occupancy| occupancy.blocks)
     };
-    blocks(after) >= blocks(before)
+    after <= before
+        || blocks(after)
+            .zip(blocks(before))
+            .is_some_and(|(after, before)| after >= before)
 }
 
 fn is_shared(space: Space) -> bool {

@@ -214,11 +214,12 @@ impl Search<'_> {
             first,
             ..
         } = self;
+        let limits = analyses.environment().launch_limits();
         let bounds = LaunchShape {
             block: Some(block),
-            ..LaunchShape::default()
+            ..LaunchShape::within(limits)
         };
-        let setting = Setting::of_block(block);
+        let setting = Setting::of_block(block, limits);
         let evolution = ScalarEvolution::new(function, bounds, Knobs::default());
         let loops = analyses.get::<Loops>(function);
         let mut found: Vec<Access> = Vec::new();

@@ -206,7 +206,7 @@ const NAMED: usize = 4;
 /// Kernels with more live values than registers.
 fn spills(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut Vec<Found>) {
     let function = subject.function;
-    let limit = subject.environment.bounds().register_limit();
+    let limit = subject.environment.register_limit();
     // Far fewer values than registers never need more.
     if function.values().len() < limit as usize {
         return;

@@ -276,7 +276,7 @@ fn of_special(subject: &Subject<'_>, special: SpecialRegister) -> u8 {
         (SpecialRegisterKind::Laneid, _) => true,
         (SpecialRegisterKind::Tid, Some(Component::X)) => x > 1,
         (SpecialRegisterKind::Tid, Some(Component::Y)) => !x.is_multiple_of(warp) && y > 1,
-        (SpecialRegisterKind::Tid, Some(Component::Z)) => !(x * y).is_multiple_of(warp),
+        (SpecialRegisterKind::Tid, Some(Component::Z)) => !x.wrapping_mul(y).is_multiple_of(warp),
         (
             SpecialRegisterKind::LanemaskEq
             | SpecialRegisterKind::LanemaskGe

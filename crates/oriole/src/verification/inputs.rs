@@ -7,6 +7,7 @@
 use super::pointers::{Place, Pointers};
 use crate::Module;
 use oriole_emulator::{Buffer, Launch, Machine, Signature, SplitMix64, Value};
+use oriole_isa::LaunchLimits;
 use oriole_syntax::tree::{Body, OperandKind, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -19,6 +20,10 @@ const LARGE_ELEMENT: usize = 1 << 10;
 const BUFFERS: usize = 64 << 20;
 /// Threads of a block, at least, where a kernel takes so many.
 const FEWEST: u32 = 32;
+/// Threads of blocks that are tried, best first.
+const SIZES: [u32; 3] = [64, 256, FEWEST];
+/// Threads of the largest block that is tried.
+pub const MOST_TRIED: u32 = 1 << 13;
 /// The factor by which buffers grow.
 const GROWTH: usize = 8;
 /// Bytes of dynamic shared memory.
@@ -58,6 +63,7 @@ pub fn generate(
     module: &Module,
     body: &Body,
     signature: &Signature,
+    limits: &LaunchLimits,
     pointers: &Pointers,
 ) -> Vec<Input> {
     let names = |name: &str| {
@@ -75,18 +81,50 @@ pub fn generate(
     };
     let most = signature
         .maximum_block
-        .map_or(1024, |maximum| threads(maximum).unwrap_or(u32::MAX));
+        .map_or(limits.threads, |maximum| {
+            threads(maximum).unwrap_or(u32::MAX)
+        })
+        .min(limits.threads);
     // A kernel of few threads runs with as many as it may.
     let largest = signature.maximum_block.filter(|_| most < FEWEST);
+    let shape = |size: u32| match flat {
+        true => [size, 1, 1],
+        false => [size / 4, 4, 1],
+    };
+    let input = |block, places: &BTreeSet<Place>, (blocks, scalar, contents), seed| {
+        let mut grid = signature.cluster.map(|size| size.max(1));
+        grid[0] = grid[0].saturating_mul(blocks);
+        if tall {
+            grid[1] = grid[1].saturating_mul(blocks);
+        }
+        let parameters = signature.parameters.iter().enumerate();
+        let parameters = parameters.map(|(index, (name, bytes))| {
+            let of_this = |places: &BTreeSet<Place>| -> Vec<usize> {
+                let places = places.range((index, 0)..(index + 1, 0));
+                let offsets = places.map(|place| place.1);
+                offsets.filter(|offset| offset + 8 <= *bytes).collect()
+            };
+            let float = floats.contains(&name[..]);
+            let wide = of_this(&pointers.possible);
+            let value = scalars(*bytes, scalar, float, &wide);
+            (name.clone(), value, of_this(places))
+        });
+        Input {
+            block,
+            grid,
+            shared: SHARED,
+            parameters: parameters.collect(),
+            contents,
+            indices: pointers.indices.clone(),
+            seed,
+            growth: 1,
+        }
+    };
     let mut inputs = Vec::new();
-    for size in [64, 256, FEWEST] {
-        let block = match (signature.required_block.or(largest), flat) {
-            (Some(block), _) => block,
-            (None, true) => [size, 1, 1],
-            (None, false) => [size / 4, 4, 1],
-        };
+    for size in SIZES {
+        let block = signature.required_block.or(largest).unwrap_or(shape(size));
         let seen = inputs.iter().any(|input: &Input| input.block == block);
-        let Some(count) = threads(block).filter(|&count| count <= most.min(1024) && !seen) else {
+        let Some(count) = threads(block).filter(|&count| count <= most && !seen) else {
             continue;
         };
         for sure in [true, false] {
@@ -98,7 +136,7 @@ pub fn generate(
             if !sure && *places == pointers.certain {
                 continue;
             }
-            for (blocks, scalar, contents) in [
+            for launch in [
                 (2, 2 * count, Contents::Floats),
                 (2, 2 * count, Contents::Small),
                 (2, 5, Contents::Floats),
@@ -110,40 +148,16 @@ pub fn generate(
                 (1, count, Contents::Floats),
                 (1, count, Contents::Small),
             ] {
-                let mut grid = signature.cluster.map(|size| size.max(1));
-                grid[0] = grid[0].saturating_mul(blocks);
-                if tall {
-                    grid[1] = grid[1].saturating_mul(blocks);
-                }
-                let seed = inputs.len() as u64;
-                let parameters = signature
-                    .parameters
-                    .iter()
-                    .enumerate()
-                    .map(|(index, (name, bytes))| {
-                        let of_this = |places: &BTreeSet<Place>| -> Vec<usize> {
-                            let places = places.range((index, 0)..(index + 1, 0));
-                            let offsets = places.map(|place| place.1);
-                            offsets.filter(|offset| offset + 8 <= *bytes).collect()
-                        };
-                        let float = floats.contains(&name[..]);
-                        let wide = of_this(&pointers.possible);
-                        let value = scalars(*bytes, scalar, float, &wide);
-                        (name.clone(), value, of_this(places))
-                    })
-                    .collect();
-                inputs.push(Input {
-                    block,
-                    grid,
-                    shared: SHARED,
-                    parameters,
-                    contents,
-                    indices: pointers.indices.clone(),
-                    seed,
-                    growth: 1,
-                });
+                inputs.push(input(block, places, launch, inputs.len() as u64));
             }
         }
+    }
+    // The optimizer decides comparisons by the largest block, so it is tried early.
+    let is_new = SIZES.iter().all(|&size| size < most) && most <= MOST_TRIED;
+    if is_new && signature.required_block.is_none() && !inputs.is_empty() {
+        let launch = (1, most, Contents::Floats);
+        let seed = inputs.len() as u64;
+        inputs.insert(1, input(shape(most), &pointers.certain, launch, seed));
     }
     inputs
 }

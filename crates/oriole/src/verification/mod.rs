@@ -8,6 +8,7 @@ mod pointers;
 use crate::{Error, Module, Severity};
 use inputs::{Input, Library};
 use oriole_emulator::{Machine, MachineOptions, Options, Report, TrapKind};
+use oriole_isa::LaunchLimits;
 use oriole_syntax::tree::{Body, Function, FunctionKind, OperandKind, Statement, Storage};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,8 +24,6 @@ const ENDLESS: usize = 3;
 const MOST_GROWTH: usize = 64;
 /// Inputs for which the largest buffers were too small, after which no others are tried.
 const TOO_LARGE: usize = 3;
-/// Bytes of parameters that a kernel can have.
-const PARAMETERS: usize = 32_764;
 /// Thread instructions of a run, at most.
 const STEPS: u64 = 20_000_000;
 /// Thread instructions of a run for each instruction of the kernel, at least: two blocks of 256 threads.
@@ -37,6 +36,8 @@ pub struct VerifyOptions {
     pub time: Duration,
     /// Bytes for one run of a kernel.
     pub memory: u64,
+    /// Larger limits of launches than the module's target has.
+    pub launch: Option<LaunchLimits>,
 }
 
 impl Default for VerifyOptions {
@@ -45,6 +46,7 @@ impl Default for VerifyOptions {
         VerifyOptions {
             time: Duration::from_secs(120),
             memory: 1 << 30,
+            launch: None,
         }
     }
 }
@@ -166,6 +168,7 @@ impl<'a> Judge<'a> {
     ) -> Result<Judge<'a>, Error> {
         let options = MachineOptions {
             memory_limit: limits.memory,
+            launch: limits.launch,
             ..MachineOptions::default()
         };
         let decode = |module: &Module| Machine::with_options(module, &options);
@@ -184,22 +187,24 @@ impl<'a> Judge<'a> {
             return Verdict::Unknown("the emulator does not know it".to_owned());
         };
         let bytes: usize = shape.parameters.iter().map(|parameter| parameter.1).sum();
-        if bytes > PARAMETERS {
+        let limits = self.machines[0].launch_limits();
+        if bytes > limits.parameter_bytes as usize {
             return Verdict::Unknown(format!("it has {bytes} bytes of parameters"));
         }
         let mut pointers = pointers::of(self.original, function, body, &shape);
         let mut reason = None;
         let (mut compared, mut passed_over, mut endless) = (0, 0, 0);
         let mut executed = BTreeSet::new();
-        let steps = STEPS.max(STEPS_OF_EACH * body.statements.len() as u64);
+        let of_each = u64::from(limits.threads.min(inputs::MOST_TRIED)).max(STEPS_OF_EACH);
+        let steps = STEPS.max(of_each * body.statements.len() as u64);
         let mut too_large = 0;
-        let inputs = inputs::generate(self.original, body, &shape, &pointers);
+        let inputs = inputs::generate(self.original, body, &shape, &limits, &pointers);
         // Values taken for indices may in fact be pointers.
         let others = match pointers.indices.is_empty() {
             true => Vec::new(),
             false => {
                 pointers.indices.clear();
-                inputs::generate(self.original, body, &shape, &pointers)
+                inputs::generate(self.original, body, &shape, &limits, &pointers)
             }
         };
         let first = inputs.len();
@@ -458,6 +463,7 @@ done:
         let limits = VerifyOptions {
             time: Duration::from_secs(600),
             memory: 1 << 30,
+            launch: None,
         };
         let judge = Judge::new(&original, &changed, &limits).unwrap();
         match judge.verify(function, name, function.body.as_ref().unwrap()) {
