@@ -19,8 +19,10 @@
 pub mod differential;
 mod forms;
 mod kernel;
+pub mod mnemonics;
 mod random;
 
+pub use forms::Width;
 pub use kernel::{Kernel, Statistics, generate};
 pub use random::Random;
 
