@@ -21,6 +21,7 @@ mod forms;
 mod kernel;
 pub mod mnemonics;
 mod random;
+pub mod small;
 
 pub use forms::Width;
 pub use kernel::{Kernel, Statistics, generate};
