@@ -304,7 +304,7 @@ fn outputs(text: &str, setup: &Setup) -> Result<Vec<u8>, String> {
 }
 
 /// Phases of these names, all of whose work is kept.
-fn options(passes: &[&str]) -> Options {
+pub fn options(passes: &[&str]) -> Options {
     Options {
         phases: oriole_opt::select(passes.iter().copied()).expect("passes"),
         keep: Keep::All,

@@ -10,6 +10,7 @@ mod harness;
 mod loops;
 mod memory;
 mod pairs;
+mod small;
 mod straight;
 
 use harness::{Case, Trial};
