@@ -75,6 +75,13 @@ pub const CASES: &[Case] = &[
          st.global.b32 [%out+4], %r1; bra $L2; $L1: sub.s32 %r1, %x2, %x1; shr.u32 %r2, %r1, 3; st.global.b32 [%out], %r2;
          st.global.b32 [%out+8], %r1; $L2: st.global.b32 [%out+12], %r2;",
     ),
+    border(
+        MERGING,
+        "setp.lt.u32 %p1, %x1, %x2; @%p1 bra $L1; sub.s32 %r1, %x1, %x2; add.s32 %r2, %r1, 3; popc.b32 %r3, %r2;
+         st.global.b32 [%out], %r3; bra $L2; $L1: xor.b32 %r1, %x1, %x2; add.s32 %r2, %r1, 4; popc.b32 %r3, %r2;
+         st.global.b32 [%out], %r3; $L2: setp.lt.s32 %p2, %x1, %x2; @%p2 bra $L3; sub.s32 %r4, %x1, %x2;
+         st.global.v2.b32 [%out+8], {%r4, %x1}; bra $L4; $L3: xor.b32 %r4, %x1, %x2; st.global.v2.b32 [%out+8], {%x1, %r4}; $L4:",
+    ),
     fires(
         NUMBERING,
         "gvn-cse.partial",

@@ -91,6 +91,13 @@ pub const CASES: &[Case] = &[
          add.s64 %rd4, %rd3, %rd2; st.local.b32 [%rd4+16], %x2; ld.local.b32 %r6, [depot+16]; ld.local.b32 %r7, [depot+20];
          st.global.v2.b32 [%out+16], {%r6, %r7};",
     ),
+    border(
+        PROMOTION,
+        ".local .align 8 .b8 depot[32]; st.local.b32 [depot], %x1; st.local.b16 [depot], 7; ld.local.b32 %r1, [depot];
+         st.local.b32 [depot+4], %x2; ld.local.u16 %r2, [depot+4]; st.local.b64 [depot+8], 0; st.local.b32 [depot+8], %x1;
+         ld.local.b64 %rd1, [depot+8]; st.local.b32 [depot+16], %x1; ld.local.s32 %rd2, [depot+16]; ld.local.u32 %rd3, [depot+16];
+         st.global.v2.b32 [%out], {%r1, %r2}; st.global.b64 [%out+8], %rd1; st.global.v2.b64 [%out+16], {%rd2, %rd3};",
+    ),
     fires(
         "gvn-cse",
         "gvn-cse.parts",

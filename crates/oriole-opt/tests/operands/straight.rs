@@ -268,10 +268,11 @@ pub const CASES: &[Case] = &[
     ),
     border(
         "selected-sums",
-        "setp.lt.s32 %p1, %x1, %x2; selp.u32 %r1, 2, 1, %p1; add.s32 %r2, %x2, %r1; selp.u64 %rd1, 1, 0, %p1;
-         cvt.u64.u32 %rd2, %x1; add.s64 %rd3, %rd2, %rd1; selp.b32 %r3, %x1, 0, %p1; add.sat.s32 %r4, %x2, %r3;
-         selp.b32 %r5, 0, %x1, %p1; sub.s32 %r6, %r5, %x2; selp.b32 %r7, 5, 0, %p1; add.s32 %r8, %r7, %r7;
-         st.global.v4.b32 [%out], {%r2, %r4, %r6, %r8}; st.global.b64 [%out+16], %rd3;",
+        "setp.lt.s32 %p1, %x1, %x2; not.b32 %r10, %x2; selp.u32 %r1, 2, 1, %p1; add.s32 %r2, %r10, %r1; selp.u64 %rd1, 1, 0, %p1;
+         cvt.u64.u32 %rd2, %r10; add.s64 %rd3, %rd2, %rd1; selp.b32 %r3, %x1, 0, %p1; add.sat.s32 %r4, %r10, %r3;
+         selp.b32 %r5, 0, 7, %p1; sub.s32 %r6, %r5, %r10; selp.b32 %r7, 5, 0, %p1; add.s32 %r8, %r7, %r7;
+         selp.b32 %r11, 7, 0, %p1; sub.sat.s32 %r12, %r10, %r11; st.global.v4.b32 [%out], {%r2, %r4, %r6, %r8};
+         st.global.b64 [%out+16], %rd3; st.global.b32 [%out+24], %r12;",
     ),
     fires(
         "dead-code",
