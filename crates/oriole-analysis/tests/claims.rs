@@ -1,8 +1,10 @@
-//! Holds claims of analyses against kernels in the emulator: in every step of every lane each value is in its range and has its
-//! known bits, and lanes that execute something together agree where values, branches and guards are said to be uniform.
+//! Holds claims of analyses against kernels in the emulator.
 //!
-//! The kernels are made of all instructions and special registers that can be run, in loops and behind divergent branches; a new
-//! opcode takes part by itself. `ORIOLE_KERNELS=5000` asks for that many of them.
+//! In every step and lane, a value is in its range and has its known bits. Lanes that execute an instruction together have the same
+//! uniform values, and take uniform branches and guards together.
+//!
+//! The kernels are made of all instructions and special registers that can be run, with loops and divergent branches. A new opcode
+//! takes part by itself. `ORIOLE_KERNELS=5000` sets the number of kernels.
 
 use oriole_analysis::launch::LaunchShape;
 use oriole_analysis::scalar_evolution::{Knobs, Range, ScalarEvolution};
@@ -16,7 +18,7 @@ use oriole_syntax::tree::{Guard, Module, Statement};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// What is said of a kernel.
+/// All claims about a kernel.
 #[derive(Debug)]
 struct Claims {
     function: Function,
@@ -86,7 +88,7 @@ impl Claims {
     }
 }
 
-/// How much was compared, of which something was said.
+/// The number of comparisons with each kind of claim.
 #[derive(Clone, Copy, Debug, Default)]
 struct Compared {
     known: u64,
@@ -96,7 +98,7 @@ struct Compared {
     together: u64,
 }
 
-/// Results of an instruction, once the lanes that executed it come to the next one.
+/// Results of an instruction, which are compared before its lanes execute the next one.
 #[derive(Debug)]
 struct Pending {
     lanes: u32,
@@ -108,7 +110,7 @@ struct Pending {
 struct Watched {
     /// By block of the grid and first thread of the warp.
     warps: BTreeMap<([u32; 3], [u32; 3]), Vec<Pending>>,
-    /// Where each value is among the registers.
+    /// The register of each value.
     slots: Option<Vec<Option<usize>>>,
     compared: Compared,
     violations: Vec<String>,
@@ -127,7 +129,7 @@ fn lanes_of(lanes: u32) -> impl Iterator<Item = usize> {
 }
 
 impl Watcher {
-    /// Compares what a value is in lanes that have computed it together.
+    /// Compares a value in lanes that have computed it together.
     fn check(&self, watched: &mut Watched, step: &Step<'_>, value: Value, lanes: u32, what: &str) {
         let claims = &self.claims;
         let slots = watched.slots.get_or_insert_with(|| {
@@ -139,7 +141,7 @@ impl Watcher {
                 .collect();
             let homes = claims.homes.iter();
             homes
-                .map(|home| places.get(&home.as_deref()?[..]).copied())
+                .map(|home| places.get(home.as_deref()?).copied())
                 .collect()
         });
         let Some(slot) = slots[value.index()] else {
@@ -155,7 +157,7 @@ impl Watcher {
             let number = step.register(slot, lane).expect("a register") & mask(bits);
             let mut wrong = |claim: &dyn std::fmt::Debug| {
                 watched.violations.push(format!(
-                    "{what}: {value} is {number:#x} in lane {lane}, said is {claim:x?}"
+                    "{what}: {value} is {number:#x} in lane {lane}, claimed is {claim:x?}"
                 ));
             };
             if number & known.zeros != 0 || !number & known.ones != 0 {
@@ -178,7 +180,7 @@ impl Watcher {
             u64::from(lanes.count_ones() > 1 && claims.uniformity.is_uniform(value));
     }
 
-    /// Compares which lanes execute a guarded instruction, or go one way.
+    /// Compares the lanes that execute a guarded instruction or take a branch.
     fn check_guard(&self, watched: &mut Watched, step: &Step<'_>, at: (Instruction, Block)) {
         let (claims, (instruction, block)) = (&self.claims, at);
         let format = claims.function.format(instruction);
@@ -203,7 +205,8 @@ impl Watcher {
         watched.compared.guards += u64::from(is_uniform);
         if is_uniform && parts {
             let lanes = (step.lanes, step.active);
-            let wrong = format!("{text}: of lanes and active lanes {lanes:x?} said is uniform");
+            let wrong =
+                format!("{text}: lanes and active lanes are {lanes:x?}, claimed is uniform");
             watched.violations.push(wrong);
         }
         if let Some(constant) = claims.known[guard.index()].as_constant() {
@@ -258,7 +261,7 @@ impl Observer for Watcher {
     }
 }
 
-/// Watches a kernel. What was compared, and what was wrong.
+/// Watches a kernel. Gives the number of comparisons, and the violations.
 fn watch(module: &Module, name: &str, run: impl FnOnce(&Options)) -> (Compared, Vec<String>) {
     let watcher = Arc::new(Watcher {
         claims: Claims::of(module),
@@ -306,5 +309,4 @@ fn claims_hold_in_small_kernels() {
             && total.together > 100,
         "{total:?}"
     );
-    println!("{total:?}");
 }

@@ -269,7 +269,7 @@ const MOVED: &str = "
         ret
     }";
 
-/// What is added to a counter was the same in all iterations before it was loaded in each.
+/// A term of a counter is invariant until its load moves into the loop.
 #[test]
 fn a_value_that_moves_into_a_loop_changes_what_is_computed_of_it() {
     let mut function = text::read(MOVED).unwrap().remove(0);

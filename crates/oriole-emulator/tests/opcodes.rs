@@ -86,7 +86,7 @@ fn module(instruction: &str) -> String {
     text
 }
 
-/// Whether an instruction is emulated; nothing if it cannot be run by itself.
+/// True for an instruction that is emulated; nothing if it cannot be run by itself.
 fn is_emulated(instruction: &str) -> Option<bool> {
     let (module, errors) = oriole_syntax::parse("form.ptx", module(instruction));
     if !errors.is_empty() {

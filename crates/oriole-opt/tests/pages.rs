@@ -11,7 +11,7 @@ fn page(name: &str) -> String {
     std::fs::read_to_string(path).expect(name)
 }
 
-/// The rows of the table behind a line, without its first two lines.
+/// The rows of the table that a line begins, without its first two lines.
 fn rows<'page>(page: &'page str, header: &str) -> Vec<Vec<&'page str>> {
     let lines = page.lines().skip_while(|line| *line != header).skip(2);
     let cells = |line: &'page str| line.split('|').map(str::trim).skip(1).collect();
@@ -21,7 +21,7 @@ fn rows<'page>(page: &'page str, header: &str) -> Vec<Vec<&'page str>> {
         .collect()
 }
 
-/// What stands in backquotes.
+/// The texts in backquotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
@@ -67,7 +67,7 @@ fn the_architecture_names_every_pass() {
     let table = rows(section, "| phase | pass | in |");
     assert!(table.len() >= 15, "{table:?}");
     for cells in table {
-        // The names of passes come first; behind a colon is what they do.
+        // The names of passes come before a colon.
         let names = cells[1].split(':').next().expect("a part");
         for name in quoted(names) {
             assert!(find_pass(name).is_some(), "`{name}` is no pass");

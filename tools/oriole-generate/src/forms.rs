@@ -44,7 +44,7 @@ impl Width {
         }
     }
 
-    /// What the names of such registers start with.
+    /// The letters at the start of such a register's name.
     pub fn stem(self) -> &'static str {
         match self {
             Width::Predicate => "%p",

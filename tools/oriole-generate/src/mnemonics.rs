@@ -47,7 +47,7 @@ impl ValueForm {
 /// The most sources of a mnemonic.
 const MOST_SOURCES: usize = 5;
 
-/// All of them, by opcode, in the order of the opcodes. Of opcodes that were recorded on hardware, what was recorded.
+/// All forms, in the order of the opcodes. An opcode that was recorded on hardware has its recorded forms.
 pub fn value_forms() -> &'static BTreeMap<Opcode, Vec<ValueForm>> {
     static FORMS: OnceLock<BTreeMap<Opcode, Vec<ValueForm>>> = OnceLock::new();
     FORMS.get_or_init(|| {
@@ -125,7 +125,7 @@ fn of(opcode: Opcode) -> Vec<ValueForm> {
     forms
 }
 
-/// What can be evaluated of a mnemonic.
+/// The forms of a mnemonic that can be evaluated.
 fn forms_of(text: &str) -> Vec<ValueForm> {
     let mnemonic = Mnemonic::parse(text);
     let mut forms = Vec::new();

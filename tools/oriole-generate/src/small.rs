@@ -26,7 +26,7 @@ const DEEPEST: usize = 2;
 /// A number for `n`.
 const NUMBER: u32 = 11;
 
-/// The kernel of a seed, as a module, and the threads of a block. With clocks, it does not write the same behind a change.
+/// The kernel of a seed, as a module, and the threads of a block. With clocks, a changed kernel may write other bytes.
 pub fn generate(seed: u64, clocks: bool) -> (String, [u32; 3]) {
     let mut generator = Generator {
         random: Random::new(seed ^ 0x5EED),
@@ -46,7 +46,7 @@ pub fn generate(seed: u64, clocks: bool) -> (String, [u32; 3]) {
     (generator.finish(), block)
 }
 
-/// Runs a kernel. What it writes.
+/// Runs a kernel. Gives the bytes that it writes.
 ///
 /// # Errors
 /// Why the module cannot be run, or what stopped it.
@@ -69,7 +69,7 @@ pub fn run(module: &oriole::Module, block: [u32; 3], options: &Options) -> Resul
     Ok(machine.read(output))
 }
 
-/// The arguments of a launch: what threads read, what they write, and a number.
+/// The arguments of a launch: two buffers and a number.
 pub fn arguments(machine: &mut Machine) -> Vec<Value> {
     let input: Vec<u8> = crate::differential::input()
         .into_iter()
@@ -164,7 +164,7 @@ struct Generator {
     /// Branches and loops around this place.
     depth: usize,
     loops: u32,
-    /// Whether all lanes of a warp are here.
+    /// True where all lanes of a warp are together.
     together: bool,
     /// Whether to read what differs from one moment to the next.
     clocks: bool,
@@ -419,7 +419,7 @@ impl Generator {
             format!("%e{number}"),
             format!("%q{number}"),
         );
-        // The bound is a number, one for all lanes, or one for each.
+        // The bound is a constant, uniform, or different in each lane.
         let uniform = match self.random.below(3) {
             0 => {
                 let most = 1 + self.random.below(9);
@@ -484,7 +484,7 @@ impl Generator {
                 self.line(format!("add.s32 {counter}, {counter}, -1;"));
                 self.line(format!("setp.gt.s32 {test}, {counter}, 0;"));
             }
-            // Of these, the counter may wrap, and the first iteration may be the one with the bound.
+            // The counter may wrap here, and the first iteration may meet the bound.
             _ => {
                 self.line(format!("setp.ne.s32 {test}, {counter}, {bound};"));
                 self.line(format!("add.s32 {counter}, {counter}, 1;"));

@@ -67,7 +67,7 @@ fn mnemonics() -> Vec<(String, Mnemonic)> {
     with.collect()
 }
 
-/// The same with the other modifiers that the table has.
+/// All such mnemonics with another modifier of the table.
 fn other_mnemonics() -> Vec<(String, Mnemonic)> {
     let others = |&opcode: &Opcode| {
         let own = own_modifiers(opcode.text()).into_iter();

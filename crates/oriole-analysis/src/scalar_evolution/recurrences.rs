@@ -542,7 +542,7 @@ fn needs_entry(expressions: &Expressions, expression: Expression) -> bool {
     expressions.has_parameters(expression)
 }
 
-/// Whether an expression is not worth the walk that tells if it is invariant.
+/// True for an expression that is too large to be walked.
 fn is_too_large(expressions: &Expressions, expression: Expression) -> bool {
     expressions.size(expression) > 4 * expressions.limits.max_expr_size
 }

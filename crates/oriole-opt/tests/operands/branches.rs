@@ -111,6 +111,14 @@ pub const CASES: &[Case] = &[
          setp.gt.u32 %p2, %x1, 9; @%p2 bra $L2; sub.s32 %r3, %x1, %x2; bra.uni $L3; $L2: xor.b32 %r3, %x1, 5; $L3:
          st.global.v2.b32 [%out], {%r1, %r3};",
     ),
+    fires(
+        PREDICATION,
+        "predication.branches",
+        "setp.lt.s32 %p1, %x1, %x2; add.s32 %r1, %x1, 3; mul.lo.s32 %r2, %x2, 5; mov.b32 %r3, %r1; @!%p1 bra $L1;
+         mov.b32 %r3, %r2; $L1: mov.b32 %r4, %r2; @%p1 bra $L2; mov.b32 %r4, %x1; bra $L3; $L2: mov.b32 %r4, %x2; $L3:
+         st.global.v4.b32 [%out], {%r1, %r2, %r3, %r4};",
+    )
+    .earlier(&["copy-propagation", "dead-code"]),
     border(
         PREDICATION,
         "setp.lt.s32 %p1, %x1, %x2; mov.b32 %r1, %x1; mov.b32 %r2, %x2; @%p1 bra $L1; mov.b32 %r3, %r1; mov.b32 %r1, %r2;

@@ -1,7 +1,6 @@
 //! Constant folding of every mnemonic whose result is known, on edges and random constants.
 //!
-//! The kernel computes each value twice: from constants, and from the same constants where nobody can tell that they are. Behind the
-//! pass it must store the same.
+//! A kernel computes values from constants and stores them. It must store the same values after the pass.
 
 use crate::harness::{ENTRY, HEADER, Setup, Trial, edges, floats, prologue};
 use oriole_generate::mnemonics::{ValueForm, value_forms};
@@ -35,7 +34,7 @@ fn constant(random: &mut Random, width: Width) -> u64 {
     }
 }
 
-/// Operands of a form of which it is certain what it gives.
+/// Operands for which the result of a form is certain.
 fn operands(random: &mut Random, form: &ValueForm) -> Vec<u64> {
     for _ in 0..200 {
         let draw = |index| match form.source_width(index) {
@@ -51,11 +50,11 @@ fn operands(random: &mut Random, form: &ValueForm) -> Vec<u64> {
     panic!("`{}` is never certain", form.text);
 }
 
-/// The instructions of a form on constants; of some, one operand is what the kernel has loaded.
+/// The instructions of a form on constants. In some, a loaded value is one of the operands.
 fn value(random: &mut Random, form: &ValueForm, number: usize) -> String {
     let mut text = String::new();
     let mut names = Vec::new();
-    // What is loaded may be a divisor or an amount of which nothing is certain, but for these.
+    // A loaded divisor may be zero, and the result of a loaded amount may be open.
     let loads = match form.mnemonic.opcode() {
         Opcode::Div | Opcode::Rem => number % 4 == 3 && !form.has_floats(),
         _ => number % 4 == 3 && is_always_certain(random, form),
@@ -95,7 +94,7 @@ fn value(random: &mut Random, form: &ValueForm, number: usize) -> String {
     text
 }
 
-/// Whether a form gives something certain of all operands, as far as some tell.
+/// True for a form with a certain result for each of many operands.
 fn is_always_certain(random: &mut Random, form: &ValueForm) -> bool {
     (0..40).all(|_| {
         let draw = |index| match form.source_width(index) {

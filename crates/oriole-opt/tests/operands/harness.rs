@@ -1,4 +1,4 @@
-//! Runs code before and after a pass, in the emulator, on many operands at once: each thread has its own.
+//! Runs code before and after a pass, in the emulator. Each thread has operands of its own.
 
 use oriole::{Keep, Module, Options, optimize, parse, print};
 use oriole_emulator::{Launch, Machine, Options as Limits, Value};
@@ -15,7 +15,7 @@ const INPUT_BYTES: usize = 32;
 /// Bytes of output of a thread of a case.
 const OUTPUT_BYTES: usize = 64;
 
-/// How code is run.
+/// The launch of a kernel.
 #[derive(Clone, Copy)]
 pub struct Setup {
     /// The width of the operands, which says what edges are.
@@ -33,6 +33,8 @@ pub struct Setup {
 pub struct Case {
     /// The pass.
     pub pass: &'static str,
+    /// Passes that run before it.
+    pub earlier: &'static [&'static str],
     /// The counter that has to go up; none where the case is near to what the pass does and it need not do it.
     pub counter: Option<&'static str>,
     /// Widths to try: `$w` stands for one, `$d` for its double and `$h` for its half.
@@ -51,6 +53,7 @@ pub struct Case {
 pub const fn fires(pass: &'static str, counter: &'static str, body: &'static str) -> Case {
     Case {
         pass,
+        earlier: &[],
         counter: Some(counter),
         widths: &[32],
         constants: &[],
@@ -60,7 +63,7 @@ pub const fn fires(pass: &'static str, counter: &'static str, body: &'static str
     }
 }
 
-/// A case near to what a pass does: where it must leave the code alone, only what is stored tells.
+/// A case near the limits of a pass. If the pass must leave it alone, only the stored values tell.
 pub const fn border(pass: &'static str, body: &'static str) -> Case {
     let case = fires(pass, "", body);
     Case {
@@ -70,27 +73,32 @@ pub const fn border(pass: &'static str, body: &'static str) -> Case {
 }
 
 impl Case {
-    /// The same at other widths.
+    /// This case at other widths.
     pub const fn widths(self, widths: &'static [u32]) -> Case {
         Case { widths, ..self }
     }
 
-    /// The same with these constants.
+    /// This case with other constants.
     pub const fn constants(self, constants: &'static [u64]) -> Case {
         Case { constants, ..self }
     }
 
-    /// The same in a module with functions and variables.
+    /// This case in a module with functions and variables.
     pub const fn module(self, module: &'static str) -> Case {
         Case { module, ..self }
     }
 
-    /// The same for blocks that have to be launched with so many threads.
+    /// This case for a launch with a given number of threads per block.
     pub const fn block(self, block: [u32; 3]) -> Case {
         Case {
             block: Some(block),
             ..self
         }
+    }
+
+    /// This case with passes that run before.
+    pub const fn earlier(self, earlier: &'static [&'static str]) -> Case {
+        Case { earlier, ..self }
     }
 
     /// All modules the case stands for.
@@ -108,7 +116,7 @@ impl Case {
             };
             let (first, second) = (count("$1"), count("$2"));
             for pair in 0..first * second {
-                // Of the pairs, some.
+                // Only some of the pairs are tried.
                 if first > 1 && second > 1 && (pair / second * 5 + pair % second) % 11 != 0 {
                     continue;
                 }
@@ -231,7 +239,7 @@ pub fn floats(width: u32) -> Vec<u64> {
 /// No divisor of the number of pairs of edges.
 const STRIDE: usize = 337;
 
-/// What the threads read: all pairs of edges, then random pairs.
+/// The operands of all threads: all pairs of edges, then random pairs.
 fn input(width: u32) -> &'static [u8] {
     static INPUTS: [OnceLock<Vec<u8>>; 3] = [const { OnceLock::new() }; 3];
     INPUTS[width as usize / 32].get_or_init(|| new_input(width))
@@ -275,7 +283,7 @@ fn new_input(width: u32) -> Vec<u8> {
     bytes
 }
 
-/// What a kernel stores.
+/// The bytes that a kernel stores.
 fn outputs(text: &str, setup: &Setup) -> Result<Vec<u8>, String> {
     let module = parse("case.ptx", text).map_err(|error| error.to_string())?;
     let mut machine = Machine::new(&module).map_err(|error| error.to_string())?;
@@ -320,7 +328,7 @@ pub struct Trial {
     module: Module,
     text: String,
     setup: Setup,
-    /// What it stores, once that was asked for.
+    /// The bytes that it stores, once they are needed.
     expected: OnceCell<Vec<u8>>,
 }
 
@@ -336,7 +344,7 @@ impl Trial {
         })
     }
 
-    /// Runs passes, and the code before and behind them. The counters that went up.
+    /// Runs passes, and the code before and after them. Gives the counters that went up.
     pub fn check(&self, passes: &[&str]) -> Result<BTreeSet<&'static str>, String> {
         let mut module = self.module.clone();
         let report = optimize(&mut module, &options(passes)).map_err(|error| error.to_string())?;

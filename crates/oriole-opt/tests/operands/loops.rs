@@ -110,6 +110,15 @@ pub const CASES: &[Case] = &[
          st.global.b64 [%out+8], %rd5;",
     )
     .constants(&[1, 0xFFFF_FFFF, 0x1_0000_0000, 0xFFFF_FFFF_0000_0001]),
+    border(
+        COUNTERS,
+        "cvt.u64.u32 %rd1, %x1; mov.b64 %rd2, $1; and.b32 %r7, %x2, 15; mov.b32 %r8, 0; $L1: add.s64 %rd1, %rd1, %rd2;
+         shr.u64 %rd1, %rd1, 1; cvt.u32.u64 %r1, %rd1; st.global.b32 [%out], %r1; add.s32 %r8, %r8, 1;
+         setp.lt.u32 %p1, %r8, %r7; @%p1 bra $L1; cvt.s64.s32 %rd3, %x2; mov.b32 %r9, 0; $L2: mul.hi.s64 %rd4, %rd3, %rd2;
+         add.s64 %rd3, %rd4, %rd2; cvt.u32.u64 %r2, %rd3; st.global.b32 [%out+4], %r2; add.s32 %r9, %r9, 1;
+         setp.lt.u32 %p2, %r9, %r7; @%p2 bra $L2;",
+    )
+    .constants(&[1, 0xFFFF_FFFF, 0x1_0000_0000, 0xFFFF_FFFF_0000_0001]),
     fires(
         STEPPED,
         "stepped-addresses.pointers",
@@ -166,6 +175,13 @@ pub const CASES: &[Case] = &[
          add.s64 %rd2, %rd2, 1; setp.lt.s64 %p1, %rd2, %rd1; @%p1 bra $L1; st.global.b32 [%out], %r2;
          st.global.b64 [%out+8], %rd2;",
     ),
+    border(
+        NARROW,
+        "setp.lt.s32 %p1, %x1, %x2; selp.b64 %rd1, 0, 0x40000000, %p1; mov.b64 %rd2, 0; mov.b32 %r1, 0; mov.b32 %r2, 0; $L1:
+         setp.eq.s64 %p2, %rd2, %rd1; selp.b32 %r3, 1, 2, %p2; mad.lo.s32 %r2, %r2, 3, %r3; add.s64 %rd2, %rd2, 0x40000000;
+         add.s32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, $1; @%p3 bra $L1; st.global.b32 [%out], %r2;",
+    )
+    .constants(&[2, 3, 4, 5, 9]),
     border(
         NARROW,
         "mov.b64 %rd1, $1; cvt.s64.s32 %rd2, %x1; add.s64 %rd3, %rd2, %rd1; mov.b32 %r2, 0; mov.b64 %rd4, %rd2; mov.b32 %r5, 0;

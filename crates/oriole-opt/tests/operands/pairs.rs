@@ -1,7 +1,7 @@
 //! Every pass on all pairs of integer instructions of which one reads the other.
 //!
-//! Nobody lists patterns here: whatever two instructions a pass takes for one, and whatever constant is between them, is run before
-//! and behind it. Pairs are made of all opcodes that can be evaluated, so a new one takes part by itself.
+//! There is no list of patterns: each pair runs before and after the pass, with some constant between the two instructions. Pairs
+//! are made of all opcodes that can be evaluated, so a new one takes part by itself.
 
 use crate::harness::{ENTRY, HEADER, Setup, Trial, edges, prologue};
 use oriole_generate::mnemonics::{ValueForm, value_forms};
@@ -110,7 +110,7 @@ fn pairs(shapes: &[[&str; 2]]) -> Vec<String> {
         for outer in &forms {
             let number = pairs.len();
             let shape = shapes[(number + number / forms.len()) % shapes.len()];
-            // What reads one operand reads the inner result.
+            // An instruction with one operand reads the inner result.
             let reads = match outer[0].sources.len() {
                 1 => "i",
                 _ => shape[1],
@@ -137,7 +137,7 @@ fn kernel(pairs: &[String]) -> String {
     text + "    ret;\n}\n"
 }
 
-/// Brings passes to pairs of instructions, given by the number of the kernel. Those that do something.
+/// Runs passes, given by the number of the kernel, on pairs of instructions. Gives the passes that did something.
 fn run(
     passes: impl Fn(usize) -> Vec<&'static str>,
     shapes: &[[&str; 2]],

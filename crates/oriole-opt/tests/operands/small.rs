@@ -1,6 +1,6 @@
-//! Small kernels at random, of all instructions, in loops and divergent branches: passes keep what they write.
+//! Small kernels at random, of all instructions, in loops and divergent branches: passes keep the bytes that they write.
 //!
-//! Comparisons that a pass decides are among it: every register is stored at the end.
+//! The results of comparisons count too: every register is stored at the end.
 
 use crate::harness::options;
 use oriole::{Level, Options, optimize, parse, print};

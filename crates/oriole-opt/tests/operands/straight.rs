@@ -147,6 +147,13 @@ pub const CASES: &[Case] = &[
     ),
     border(
         REASSOCIATION,
+        "shl.b$w %x3, %x1, $1; shl.b$w %x4, %x3, $2; mul.lo.u$w %x5, %x3, 3; shl.b$w %x6, %x5, $2; mul.lo.u$w %x7, %x4, %x2;
+         st.global.b$w [%out], %x4; st.global.b$w [%out+8], %x6; st.global.b$w [%out+16], %x7;",
+    )
+    .widths(ALL)
+    .constants(&[0, 1, 7, 15, 16, 31, 32, 40, 63, 64]),
+    border(
+        REASSOCIATION,
         "mov.b32 %f1, %x1; mov.b32 %f2, %x2; add.rn.f32 %f3, %f1, %f2; add.rn.f32 %f4, %f3, 0f3F800000; neg.f32 %f5, %f1;
          add.rn.f32 %f6, %f4, %f5; add.rn.f32 %f7, %f2, %f1; mul.rn.f32 %f8, %f1, %f2; mul.rn.f32 %f9, %f8, 0f7F000000;
          st.global.v4.f32 [%out], {%f4, %f6, %f7, %f9};",
@@ -176,6 +183,13 @@ pub const CASES: &[Case] = &[
          setp.ge.s32 %p2, %x1, %x2; mov.b32 %r2, 7; @%p1 mul.lo.s32 %r2, %x2, 5; @%p2 mul.lo.s32 %r2, %x2, 5;
          setp.gt.s32 %p3, %x1, %x2; mov.b32 %r3, 9; @%p1 mul.lo.s32 %r3, %x2, 11; @%p3 mul.lo.s32 %r3, %x2, 11;
          st.global.v2.b32 [%out], {%r1, %r2}; st.global.b32 [%out+8], %r3;",
+    ),
+    border(
+        COMMONING,
+        "setp.lt.s32 %p1, %x1, %x2; setp.lt.u32 %p2, %x1, %x2; mov.b32 %r1, 7; @%p1 mul.lo.s32 %r1, %x1, 3;
+         @%p1 mul.lo.s32 %r1, %x1, 3; mov.b32 %r2, 8; @%p1 mul.lo.s32 %r2, %x2, 3; @!%p2 mul.lo.s32 %r2, %x2, 3;
+         mov.b32 %r3, 9; @!%p1 mul.lo.s32 %r3, %x2, 5; add.s32 %r4, %r3, 1; @%p1 mul.lo.s32 %r3, %x2, 5;
+         st.global.v4.b32 [%out], {%r1, %r2, %r3, %r4};",
     ),
     border(
         COMMONING,
