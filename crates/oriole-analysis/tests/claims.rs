@@ -9,8 +9,8 @@
 use oriole_analysis::launch::LaunchShape;
 use oriole_analysis::scalar_evolution::{Knobs, Range, ScalarEvolution};
 use oriole_analysis::{Analyses, Convergence, Known, KnownBits, Uniformity, mask};
-use oriole_emulator::{Observer, Options, Step};
-use oriole_generate::small;
+use oriole_emulator::{Launch, Machine, Observer, Options, Step, Value as Argument};
+use oriole_generate::{BLOCK, GRID, Kernel, Shapes, differential, generate, small};
 use oriole_ir::{Block, Formats, Function, Instruction, Operand, Value};
 use oriole_isa::ScalarType;
 use oriole_syntax::scopes::Globals;
@@ -309,4 +309,35 @@ fn claims_hold_in_small_kernels() {
             && total.together > 100,
         "{total:?}"
     );
+}
+
+#[test]
+fn claims_hold_in_generated_kernels() {
+    let mut total = Compared::default();
+    for seed in 0..kernels(15) {
+        let shapes = Shapes::ALL;
+        let options = oriole_generate::Options {
+            shapes,
+            ..oriole_generate::Options::default()
+        };
+        let kernel = generate(seed, options);
+        let module = oriole::parse("generated.ptx", kernel.module()).expect("PTX");
+        let (compared, violations) = watch(&module, &kernel.name, |options| {
+            let mut machine = Machine::new(&module).expect("a sound module");
+            let input = machine.buffer("input", &differential::input());
+            let output = machine.buffer("output", &vec![0; Kernel::output_bytes()]);
+            let launch = Launch {
+                kernel: &kernel.name,
+                grid: [GRID, 1, 1],
+                block: [BLOCK, 1, 1],
+                dynamic_shared: 0,
+                arguments: vec![Argument::Buffer(input), Argument::Buffer(output)],
+            };
+            machine.launch(&launch, options).expect("it ends");
+        });
+        assert!(violations.is_empty(), "seed {seed}: {violations:#?}");
+        total.uniform += compared.uniform;
+        total.known += compared.known;
+    }
+    assert!(total.uniform > 100 && total.known > 100, "{total:?}");
 }
