@@ -248,3 +248,53 @@ fn ranges_that_are_computed_from_each_other_end() {
     edit(7_002_117, 110, &mut counts);
     assert!(counts.journals > 0);
 }
+
+/// A value outside of a loop, of which one in the loop is computed.
+const MOVED: &str = "
+    entry moved {
+        parameter @in: param
+    block0():
+        v0:b64 = ld.param.u64 #0, [@in]
+        v1:b32 = ld.global.u32 #0, [v0]
+        v2:b32 = mov.u32 #0, 0
+        -> block1(v2) next
+    block1(v3:b32):
+        v4:b32 = add.s32 #0, v1, v3
+        st.volatile.global.u32 [v0], v4
+        v5:b32 = add.s32 #0, v3, 1
+        v6:pred = setp.lt.u32 #0, v5, 9
+        bra ->0 if v6
+        -> block1(v5), block2() next
+    block2():
+        ret
+    }";
+
+/// A term of a counter is invariant until its load moves into the loop.
+#[test]
+fn a_value_that_moves_into_a_loop_changes_what_is_computed_of_it() {
+    let mut function = text::read(MOVED).unwrap().remove(0);
+    let mut analyses = Analyses::new();
+    let [load, sum] = [1, 4].map(Value::from_index);
+    let instruction = |function: &Function, value| {
+        let mut all = function
+            .block_order()
+            .iter()
+            .flat_map(|&block| function.instructions_of(block));
+        all.find(|&own| function.results(own).any(|result| result == value))
+            .unwrap()
+    };
+    let expression = |analyses: &mut Analyses, function: &Function| {
+        let evolution = analyses.get::<ScalarEvolution>(function);
+        let mut query = evolution.on(function);
+        let expression = query.expression(sum);
+        query.expressions().as_affine(expression).is_some()
+    };
+    assert!(expression(&mut analyses, &function));
+    let (moved, before) = (instruction(&function, load), instruction(&function, sum));
+    let mut editor = Editor::new(&mut function);
+    editor.move_before(moved, before);
+    let journal = editor.finish();
+    analyses.update(&function, &journal);
+    assert!(!expression(&mut analyses, &function));
+    assert_eq!(analyses.stale(&function), [""; 0]);
+}

@@ -61,4 +61,4 @@ pub use shuffle::shuffle_source;
 pub use space::{Space, SpaceSet};
 pub use special_register::{Component, SpecialRegister, SpecialRegisterKind, Uniformity};
 pub use target::{Feature, LaunchLimits, Limits, Target, WARP};
-pub use vocabulary::{UnknownWord, is_modifier, unknown_words};
+pub use vocabulary::{UnknownWord, is_modifier, own_modifiers, unknown_words};

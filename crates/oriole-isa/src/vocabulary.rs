@@ -133,7 +133,7 @@ fn modifiers() -> impl Iterator<Item = &'static str> {
 }
 
 /// The modifiers that instructions of this name have.
-fn own_modifiers(mnemonic: &str) -> Vec<&'static str> {
+pub fn own_modifiers(mnemonic: &str) -> Vec<&'static str> {
     if let Some((entry, _)) = table::find(mnemonic) {
         let is_own =
             |word: &&str| entry.words.contains(word) || Decoder::new(entry).decode(word).is_some();

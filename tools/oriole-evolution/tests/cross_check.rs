@@ -11,7 +11,7 @@ use oriole_emulator::{Launch, Machine, Options, Value};
 use oriole_evolution::{
     Compared, Watcher, generated, generated_arguments, loops, parsed_arguments, predict,
 };
-use oriole_generate::{BLOCK, GRID};
+use oriole_generate::{BLOCK, GRID, small};
 use oriole_syntax::tree::Module;
 use rayon::prelude::*;
 use std::path::Path;
@@ -107,6 +107,22 @@ fn loops_run_as_often_as_predicted() {
         })
         .collect();
     report("loops", results);
+}
+
+#[test]
+fn small_kernels_do_as_predicted() {
+    let results = (0..kernels(120))
+        .into_par_iter()
+        .map(|seed| {
+            let (text, block) = small::generate(seed, true);
+            let module = module(&text);
+            let grid = [small::THREADS as u32 / block.iter().product::<u32>(), 1, 1];
+            let (compared, violations) =
+                watch(&module, "small", (grid, block), small::arguments, 2_000_000);
+            (seed, compared, violations)
+        })
+        .collect();
+    report("small", results);
 }
 
 #[test]

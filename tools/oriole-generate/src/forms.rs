@@ -7,15 +7,21 @@ use std::sync::OnceLock;
 /// The width of a register that holds a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Width {
+    /// One bit.
     Predicate,
+    /// 16 bits.
     Half,
+    /// 32 bits.
     Word,
+    /// 64 bits.
     Double,
 }
 
 impl Width {
+    /// All widths.
     pub const ALL: [Width; 4] = [Width::Predicate, Width::Half, Width::Word, Width::Double];
 
+    /// The width of a register that holds a value of a type.
     pub fn of(scalar_type: ScalarType) -> Option<Width> {
         match scalar_type {
             ScalarType::Pred => Some(Width::Predicate),
@@ -28,6 +34,7 @@ impl Width {
         }
     }
 
+    /// The type of such a register, with its dot.
     pub fn type_name(self) -> &'static str {
         match self {
             Width::Predicate => ".pred",
@@ -37,6 +44,7 @@ impl Width {
         }
     }
 
+    /// The letters at the start of such a register's name.
     pub fn stem(self) -> &'static str {
         match self {
             Width::Predicate => "%p",

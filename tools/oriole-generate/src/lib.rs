@@ -19,8 +19,11 @@
 pub mod differential;
 mod forms;
 mod kernel;
+pub mod mnemonics;
 mod random;
+pub mod small;
 
+pub use forms::Width;
 pub use kernel::{Kernel, Statistics, generate};
 pub use random::Random;
 

@@ -11,11 +11,11 @@
 //! Parameters that depend on each other in a cycle are leaves, whichever is asked about first: what they add in an iteration contains a
 //! leaf that changes in the loop. A parameter that gets what an inner loop made of it is a leaf, too.
 
-use super::Query;
 use super::arithmetic::List;
 use super::expression::{Expression, Expressions, Kind, Leaf};
 use super::shape::Shape;
 use super::tables::Key;
+use super::{Query, State};
 use crate::known_bits::literal_bits;
 use oriole_collections::{DenseMap, DenseSet, PackedOption, SmallVec};
 use oriole_ir::{Block, Definition, Function, Instruction, Operand, Value};
@@ -182,7 +182,29 @@ impl Query<'_> {
                 state.tables.read(key, Key::dominance(header));
             }
         }
+        if !asked.is_empty() {
+            self.read_places(key, expression);
+        }
         folded
+    }
+
+    /// Says that an entry depends on the places of the values in its expression. Operands with parameters have entries, which say so.
+    fn read_places(&mut self, key: Key, expression: Expression) {
+        let State {
+            expressions,
+            tables,
+            ..
+        } = &mut *self.state;
+        for &operand in expressions.operands(expression) {
+            if needs_entry(expressions, operand) || is_too_large(expressions, operand) {
+                continue;
+            }
+            for part in expressions.variable_parts(operand) {
+                if let Some(Leaf::Value(value)) = expressions.as_leaf(part) {
+                    tables.read(key, Key::definition(value));
+                }
+            }
+        }
     }
 
     /// Finds out what a parameter of a header is, or says what is missing for that.
@@ -520,6 +542,11 @@ fn needs_entry(expressions: &Expressions, expression: Expression) -> bool {
     expressions.has_parameters(expression)
 }
 
+/// True for an expression that is too large to be walked.
+fn is_too_large(expressions: &Expressions, expression: Expression) -> bool {
+    expressions.size(expression) > 4 * expressions.limits.max_expr_size
+}
+
 /// Whether an expression is the same in all iterations of the loop with this header.
 fn is_invariant(
     function: &Function,
@@ -528,8 +555,7 @@ fn is_invariant(
     expression: Expression,
     header: Block,
 ) -> bool {
-    // What is this large is not worth the walk.
-    if expressions.size(expression) > 4 * expressions.limits.max_expr_size {
+    if is_too_large(expressions, expression) {
         return false;
     }
     let mut seen: DenseSet<Expression> = DenseSet::new();
