@@ -29,6 +29,8 @@ pub struct Options {
     pub check_races: bool,
     /// Run blocks on several threads, where the order of blocks cannot matter.
     pub parallel: bool,
+    /// The block and its thread that run, by their numbers in order, if one runs alone: the others have exited from the start.
+    pub alone: Option<(u64, u32)>,
     /// Where to say how far the launch has come.
     pub progress: Option<Arc<Progress>>,
     /// Who sees every instruction before it is executed.
@@ -48,6 +50,7 @@ impl Default for Options {
             check_uninitialized: false,
             check_races: false,
             parallel: true,
+            alone: None,
             progress: None,
             observer: None,
         }
