@@ -169,6 +169,7 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
         let options = oriole::VerifyOptions {
             time: std::time::Duration::from_secs(arguments.verify_time),
             memory: arguments.verify_memory,
+            ..oriole::VerifyOptions::default()
         };
         verify::run(original, &text, &options, report)?;
     }

@@ -7,8 +7,9 @@ mod pointers;
 
 use crate::{Error, Module, Severity};
 use inputs::{Input, Library};
-use oriole_emulator::{Machine, MachineOptions, Options, Report, TrapKind};
+use oriole_emulator::{Machine, MachineOptions, Options, Report, Signature, TrapKind};
 use oriole_syntax::tree::{Body, Function, FunctionKind, OperandKind, Statement, Storage};
+use pointers::Pointers;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -27,6 +28,10 @@ const TOO_LARGE: usize = 3;
 const PARAMETERS: usize = 32_764;
 /// Thread instructions of a run, at most.
 const STEPS: u64 = 20_000_000;
+/// Thread instructions of a run on a thorough input, at most.
+const FEW_STEPS: u64 = 64_000;
+/// The part of them that is enough for a thread alone.
+const ALONE_PART: u64 = 16;
 /// Thread instructions of a run for each instruction of the kernel, at least: two blocks of 256 threads.
 const STEPS_OF_EACH: u64 = 512;
 
@@ -37,6 +42,9 @@ pub struct VerifyOptions {
     pub time: Duration,
     /// Bytes for one run of a kernel.
     pub memory: u64,
+    /// Looks for differences rather than for what a kernel is made for: tries many small inputs full of edge values, also with
+    /// one thread alone, and counts those only on which the kernel writes something.
+    pub thorough: bool,
 }
 
 impl Default for VerifyOptions {
@@ -45,6 +53,7 @@ impl Default for VerifyOptions {
         VerifyOptions {
             time: Duration::from_secs(120),
             memory: 1 << 30,
+            thorough: false,
         }
     }
 }
@@ -56,6 +65,7 @@ struct Judge<'a> {
     library: Library,
     deadline: Instant,
     memory: u64,
+    thorough: bool,
 }
 
 /// What came of a kernel.
@@ -88,6 +98,8 @@ pub enum Verdict {
 /// What a run left behind.
 struct Outcome {
     report: Report,
+    /// Whether a buffer or a variable is not what it was, or something was printed.
+    writes: bool,
     /// Name and contents of each buffer, in the order of the parameters.
     buffers: Vec<(String, Vec<u8>)>,
     /// Contents of the variables of the original, as far as they are still there.
@@ -176,6 +188,7 @@ impl<'a> Judge<'a> {
             library: Library::default(),
             deadline: now.checked_add(limits.time).unwrap_or(now),
             memory: limits.memory,
+            thorough: limits.thorough,
         })
     }
 
@@ -191,17 +204,10 @@ impl<'a> Judge<'a> {
         let mut reason = None;
         let (mut compared, mut passed_over, mut endless) = (0, 0, 0);
         let mut executed = BTreeSet::new();
-        let steps = STEPS.max(STEPS_OF_EACH * body.statements.len() as u64);
+        let most = if self.thorough { FEW_STEPS } else { STEPS };
+        let steps = most.max(STEPS_OF_EACH * body.statements.len() as u64);
         let mut too_large = 0;
-        let inputs = inputs::generate(self.original, body, &shape, &pointers);
-        // Values taken for indices may in fact be pointers.
-        let others = match pointers.indices.is_empty() {
-            true => Vec::new(),
-            false => {
-                pointers.indices.clear();
-                inputs::generate(self.original, body, &shape, &pointers)
-            }
-        };
+        let (inputs, others) = self.inputs(body, &shape, &mut pointers);
         let first = inputs.len();
         for (index, mut input) in inputs.into_iter().chain(others).enumerate() {
             if index >= first && compared > 0 {
@@ -220,7 +226,7 @@ impl<'a> Judge<'a> {
                 Err(why) => {
                     endless += usize::from(matches!(why, Stopped::Endless(_)));
                     reason.get_or_insert(why.into_text());
-                    if endless == ENDLESS {
+                    if endless == ENDLESS && !self.thorough {
                         break;
                     }
                     continue;
@@ -239,13 +245,17 @@ impl<'a> Judge<'a> {
                     Some(why) => {
                         reason.get_or_insert(format!("{why}; and {difference}"));
                         passed_over += 1;
-                        if passed_over == DOUBTFUL {
+                        if passed_over == DOUBTFUL && !self.thorough {
                             break;
                         }
                         continue;
                     }
                     None => return Verdict::Different(difference),
                 }
+            }
+            if self.thorough && !expected.writes {
+                reason.get_or_insert("it writes nothing that can be seen".to_owned());
+                continue;
             }
             let entries = expected.report.profile.iter();
             executed.extend(
@@ -254,7 +264,7 @@ impl<'a> Judge<'a> {
                     .map(|entry| entry.span),
             );
             compared += 1;
-            if compared == COMPARISONS {
+            if compared == COMPARISONS && !self.thorough {
                 break;
             }
         }
@@ -271,6 +281,28 @@ impl<'a> Judge<'a> {
             inputs: compared,
             executed: 100 * executed.len().min(all) / all.max(1),
         }
+    }
+
+    /// Inputs for a kernel, and others for when no run on these says anything.
+    fn inputs(
+        &self,
+        body: &Body,
+        shape: &Signature,
+        pointers: &mut Pointers,
+    ) -> (Vec<Input>, Vec<Input>) {
+        let mut inputs = inputs::generate(self.original, body, shape, pointers);
+        let mut others = Vec::new();
+        // Values taken for indices may in fact be pointers.
+        if !pointers.indices.is_empty() {
+            pointers.indices.clear();
+            others = inputs::generate(self.original, body, shape, pointers);
+        }
+        if self.thorough {
+            let unsure = inputs::split_off_unsure(&mut inputs);
+            let unsure = [unsure, others].map(|others| inputs::thorough(&others));
+            return (inputs::thorough(&inputs), unsure.concat());
+        }
+        (inputs, others)
     }
 
     /// Runs a kernel of one of the two machines.
@@ -290,8 +322,13 @@ impl<'a> Judge<'a> {
         }
         let mut machine = self.machines[which].fresh();
         let (launch, buffers) = input.launch(&mut machine, kernel, &self.library);
+        let steps = match input.alone {
+            Some(_) => steps / ALONE_PART,
+            None => steps,
+        };
         let options = Options {
-            step_limit: steps,
+            // The second version may take a few more.
+            step_limit: steps * (1 + which as u64),
             memory_limit: self.memory,
             time_limit: Some(left),
             profile: !check,
@@ -299,8 +336,15 @@ impl<'a> Judge<'a> {
             check_races: check,
             // In one order, so that a kernel that races does the same each time.
             parallel: false,
+            alone: input.alone,
             ..Options::default()
         };
+        let contents = |machine: &Machine| -> (Vec<_>, _) {
+            let all = buffers.iter();
+            let all = all.map(|(name, buffer)| (name.clone(), machine.read(*buffer)));
+            (all.collect(), self.variables(machine))
+        };
+        let before = (self.thorough && which == 0).then(|| contents(&machine));
         let report = machine.launch(&launch, &options).map_err(|trap| {
             let text = trap.to_string();
             match trap.kind {
@@ -310,10 +354,19 @@ impl<'a> Judge<'a> {
                 _ => Stopped::Trap(text),
             }
         })?;
-        let buffers = buffers
-            .into_iter()
-            .map(|(name, buffer)| (name, machine.read(buffer)))
-            .collect();
+        let after = contents(&machine);
+        let writes = !report.output.is_empty() || before.is_some_and(|before| before != after);
+        let (buffers, variables) = after;
+        Ok(Outcome {
+            report,
+            writes,
+            buffers,
+            variables,
+        })
+    }
+
+    /// Contents of the variables of the original, as far as a machine has them.
+    fn variables(&self, machine: &Machine) -> BTreeMap<String, Vec<u8>> {
         let mut variables = BTreeMap::new();
         let top = &self.original.top;
         for declaration in &top.declarations {
@@ -326,11 +379,7 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        Ok(Outcome {
-            report,
-            buffers,
-            variables,
-        })
+        variables
     }
 
     /// The clock that a function reads, or one that it names and so may call.
@@ -450,6 +499,10 @@ done:
 
     /// The verdict about a kernel of which some text was replaced.
     fn verdict(text: &str, from: &str, to: &str) -> String {
+        judged(text, from, to, false)
+    }
+
+    fn judged(text: &str, from: &str, to: &str, thorough: bool) -> String {
         let original = crate::parse("k.ptx", text).unwrap();
         let changed = crate::parse("k.ptx", text.replace(from, to)).unwrap();
         let mut kernels = original.functions.iter();
@@ -458,6 +511,7 @@ done:
         let limits = VerifyOptions {
             time: Duration::from_secs(600),
             memory: 1 << 30,
+            thorough,
         };
         let judge = Judge::new(&original, &changed, &limits).unwrap();
         match judge.verify(function, name, function.body.as_ref().unwrap()) {
@@ -544,6 +598,42 @@ done:
         assert!(
             variable.starts_with("different: `total` holds"),
             "{variable}"
+        );
+    }
+
+    #[test]
+    fn thorough_inputs_tell_more() {
+        let body = "
+    ld.param.u64 %rd1, [out];
+    ld.param.u32 %r1, [n];
+    cvta.to.global.u64 %rd2, %rd1;
+    mov.u32 %r2, %tid.x;
+    setp.eq.u32 %p, %r2, 0;
+    selp.b32 %r3, 1, 2, %p;
+    add.u32 %r3, %r3, %r1;
+    st.global.u32 [%rd2], %r3;
+done:";
+        let start = KERNEL.find("    ld.param").unwrap();
+        let end = KERNEL.find("done:").unwrap();
+        let races = format!("{}{body}{}", &KERNEL[..start], &KERNEL[end + 5..]);
+        // Every thread writes to the same word, and the first one's is not what is left.
+        let from = "selp.b32 %r3, 1,";
+        let to = "selp.b32 %r3, 7,";
+        assert_eq!(judged(&races, from, to, false), "3 inputs, 100 %");
+        let wrong = judged(&races, from, to, true);
+        assert!(wrong.starts_with("different: `out` holds"), "{wrong}");
+        // Equal but for negative numbers.
+        let sum = "add.u32 %r3, %r3, %r1";
+        let equal = races.replace(sum, "max.u32 %r3, %r1, %r1;\nmax.u32 %r3, %r3, 0");
+        let same = judged(&equal, "max.u32 %r3, %r1, %r1", "mov.u32 %r3, %r1", true);
+        assert!(same.ends_with("inputs, 100 %"), "{same}");
+        let signed = judged(&equal, "max.u32 %r3, %r3, 0", "max.s32 %r3, %r3, 0", true);
+        assert!(signed.starts_with("different: "), "{signed}");
+        let silent = races.replace("st.global.u32 [%rd2], %r3;", "");
+        assert_eq!(judged(&silent, "", "", false), "3 inputs, 100 %");
+        assert_eq!(
+            judged(&silent, "", "", true),
+            "could not run: it writes nothing that can be seen"
         );
     }
 
