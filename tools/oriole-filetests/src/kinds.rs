@@ -1,8 +1,9 @@
 //! What each kind of test does with its file.
 
+use crate::execution::{self, Execution};
 use crate::test_file::{Fact, Section, SectionName, TestFile};
 use crate::{Header, Outcome};
-use oriole::{Diagnostic, Fuel, Keep, Knobs, Level, Module, Options, Profile, Source};
+use oriole::{Diagnostic, Fuel, Keep, Knobs, Level, Module, Options, Profile, Source, Verdict};
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::liveness;
 use oriole_diagnostics::ColorChoice;
@@ -69,6 +70,9 @@ pub(crate) fn required(kind: Kind) -> &'static [&'static [SectionName]] {
 
 /// The name that files have in diagnostics, whatever their path.
 const NAME: &str = "test.ptx";
+
+/// The percentage of a function's instructions that must run.
+const HALF: usize = 50;
 
 /// Does what the file asks for.
 pub(crate) fn run(file: &TestFile) -> Outcome {
@@ -425,6 +429,8 @@ impl Run<'_> {
         let again = oriole::parse(NAME, after.as_str()).map(|again| oriole::check(&again));
         if let Some(wrong) = again.unwrap_or_else(Vec::from).first() {
             self.fail(format!("the output is wrong: {}", wrong.message));
+        } else {
+            self.execute(&before, &after, execution::modules);
         }
         if let Some(options) = self.without_last_knob(options) {
             let mut plain = module.clone();
@@ -460,6 +466,8 @@ impl Run<'_> {
         let after = self.spoil(after);
         if let Err(errors) = text::read(&after) {
             self.fail(format!("the output is wrong: {}", errors[0].message));
+        } else {
+            self.execute(&before, &after, execution::ssa);
         }
         if let Some(options) = self.without_last_knob(options) {
             let functions = text::read(source).unwrap_or_default();
@@ -468,6 +476,46 @@ impl Run<'_> {
         }
         self.sections(&before, after, &statistics, remarks);
         Vec::new()
+    }
+
+    /// Fails where running tells a function from what passes made of it, where it cannot be run and the file does not say why, and
+    /// where the file says that it cannot be run and it can.
+    fn execute(&mut self, before: &str, after: &str, run: fn(&str, &str) -> Vec<Execution>) {
+        let runnable = |text: &str| match &self.header.runs_as {
+            Some([from, to]) => text.replace(from.as_str(), to),
+            None => text.to_owned(),
+        };
+        let executions = run(&runnable(before), &runnable(after));
+        let ran = |name: &String| executions.iter().any(|own| own.function == *name);
+        let mut unknown = self.header.not_run.keys().filter(|&name| !ran(name));
+        if let Some(name) = unknown.next() {
+            self.fail(format!(
+                "{name} is in `not_run`, but there is no such function"
+            ));
+        }
+        for Execution { function, verdict } in executions {
+            let excuse = self.header.not_run.get(&function);
+            let verdict = match verdict {
+                Verdict::Equal { executed, .. } if executed < HALF => {
+                    Verdict::Unknown(format!("only {executed} % of its instructions run"))
+                }
+                verdict => verdict,
+            };
+            match (verdict, excuse) {
+                (Verdict::Different(how), _) => {
+                    self.fail(format!("{function} runs otherwise: {how}"))
+                }
+                (Verdict::Equal { inputs, .. }, Some(_)) => self.fail(format!(
+                    "{function} is in `not_run`, but it runs: on {inputs} inputs"
+                )),
+                (Verdict::Unknown(why), None) => {
+                    self.fail(format!(
+                        "{function} cannot be run, and `not_run` does not say why: {why}"
+                    ));
+                }
+                _ => {}
+            }
+        }
     }
 
     /// What the last of the knobs changes.

@@ -24,6 +24,12 @@
 //! text, `unchanged` says that there is none, `stats` are the counters of the passes, `remarks` says each rewrite and
 //! why, `diagnostics` is what a user sees.
 //!
+//! **Execution.** Each function of an `opt` or `pass` test runs in the emulator before and after the passes, on inputs full of edge
+//! values, as whole blocks and as threads alone ([`oriole::VerifyOptions::thorough`]). It must leave the same bytes behind, also
+//! where expectations are rewritten. Kernels are made for functions that nothing calls, and PTX is made of functions in SSA form.
+//! Functions that cannot run are in the header with the reason, `not_run.kernel = "…"`; one that can run must not be there.
+//! `runs_as` replaces an unknown instruction by a known one, for the runs only.
+//!
 //! Header, facts and sections are blanked out before Oriole reads the file, so that they are no part of what is tested.
 //!
 //! `ORIOLE_BLESS=1` rewrites facts and sections to what Oriole says. Read the difference before you commit it.
@@ -34,7 +40,9 @@
 
 #![forbid(unsafe_code)]
 
+mod execution;
 mod kinds;
+mod ssa_as_ptx;
 mod test_file;
 
 pub use kinds::Kind;
