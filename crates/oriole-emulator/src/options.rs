@@ -25,6 +25,8 @@ pub struct Options {
     pub profile: bool,
     /// Report reads of registers, the carry flag, shared and local memory that were never written.
     pub check_uninitialized: bool,
+    /// Of these, report stores of undefined elements beside defined ones too, which may be the padding of a structure.
+    pub check_padding: bool,
     /// Report data races.
     pub check_races: bool,
     /// Run blocks on several threads, where the order of blocks cannot matter.
@@ -48,6 +50,7 @@ impl Default for Options {
             time_limit: None,
             profile: false,
             check_uninitialized: false,
+            check_padding: false,
             check_races: false,
             parallel: true,
             alone: None,

@@ -333,6 +333,7 @@ impl<'a> Judge<'a> {
             time_limit: Some(left),
             profile: !check,
             check_uninitialized: check,
+            check_padding: check,
             check_races: check,
             // In one order, so that a kernel that races does the same each time.
             parallel: false,
@@ -418,7 +419,7 @@ impl<'a> Judge<'a> {
         let checked = match self.execute(0, kernel, input, steps, true) {
             Ok(checked) => checked,
             // Checks find more accesses out of bounds.
-            Err(Stopped::Trap(text)) => return Some(text),
+            Err(Stopped::Trap(text) | Stopped::Outside(text)) => return Some(text),
             Err(_) => return None,
         };
         let finding = checked
@@ -719,6 +720,26 @@ done:";
             verdict.starts_with("could not run: it reads `%clock`"),
             "{verdict}"
         );
+        // One of two words that are stored together.
+        let half = KERNEL
+            .replace(
+                "st.global.f32 [%rd6], %f2;",
+                "st.global.v2.f32 [%rd6], {%f2, %f0};",
+            )
+            .replace("%rd4, %r4, 4;", "%rd4, %r4, 8;");
+        let verdict = self::verdict(&half, "%f0}", "%f2}");
+        assert!(verdict.contains("register `%f0` is read"), "{verdict}");
+        let beside = KERNEL
+            .replace(
+                ".reg .pred %p;",
+                ".local .b32 one[4]; .local .b32 two[4]; .reg .pred %p;",
+            )
+            .replace(
+                "%f2, %f2, %f1;",
+                "%f2, %f2, %f1;\nst.local.f32 [two], %f1;\nld.local.f32 %f2, [one+16];",
+            );
+        let verdict = self::verdict(&beside, "[one+16]", "[two]");
+        assert!(verdict.contains("out-of-bounds"), "{verdict}");
         let unset = KERNEL.replace("%f2, %f2, %f1;", "%f2, %f2, %f0;");
         let verdict = self::verdict(&unset, "mul.f32", "add.f32");
         assert!(
