@@ -9,11 +9,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-oriole-generate [--seed N] [--count N] [--statements N] [--approximate] [--addresses] [--shapes LIST] [--stats]
+oriole-generate [--seed N] [--count N] [--statements N] [--approximate] [--added] [--addresses] [--shapes LIST] [--stats]
                 [--folder DIR [--per-module N]] [--differential | --outputs | --outputs-of FILE | --input FILE]
 
 Prints kernels as one module, or writes modules of N kernels each into a folder. --stats prints what they are made of.
---approximate uses functions whose result is not fixed, --addresses loads that share the address of narrow numbers,
+--approximate uses functions whose result is not fixed, --added forms that are not recorded on hardware, --addresses loads that share the address of narrow numbers,
 --shapes any of `loads` (equal ones in several arms), `lanes` (that meet in different places) and `calls` (that write the caller's
 stack), with commas between, or `all`.
 --differential runs each kernel in the emulator before and after every optimization and compares all bytes.
@@ -60,6 +60,7 @@ fn arguments() -> Result<Arguments, String> {
             "--per-module" => parsed.per_module = number(value()?)?.max(1),
             "--statements" => parsed.options.statements = number(value()?)? as usize,
             "--approximate" => parsed.options.approximate = true,
+            "--added" => parsed.options.added = true,
             "--addresses" => parsed.options.addresses = true,
             "--shapes" => parsed.options.shapes = shapes(&value()?)?,
             "--stats" => parsed.stats = true,
