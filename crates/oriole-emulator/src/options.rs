@@ -25,7 +25,7 @@ pub struct Options {
     pub profile: bool,
     /// Report reads of registers, the carry flag, shared and local memory that were never written.
     pub check_uninitialized: bool,
-    /// Of these, report stores of undefined elements beside defined ones too, which may be the padding of a structure.
+    /// With `check_uninitialized`, report undefined elements that are stored beside defined ones, too: they may be padding.
     pub check_padding: bool,
     /// Report data races.
     pub check_races: bool,

@@ -28,7 +28,7 @@ pub struct Header {
     /// For `opt` and `pass`: functions that cannot be run before and after the passes, and why.
     #[serde(default)]
     pub not_run: BTreeMap<String, String>,
-    /// For `opt` and `pass`: a text, and what it is replaced by where functions are run: an instruction that nobody knows cannot be.
+    /// For `opt` and `pass`: a text and its replacement where functions are run, as for unknown instructions.
     pub runs_as: Option<[String; 2]>,
     /// For files under `failing/`: the failure that the test must have, one finding a line.
     pub fails: Option<String>,

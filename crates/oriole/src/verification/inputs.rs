@@ -182,8 +182,8 @@ pub fn split_off_unsure(inputs: &mut Vec<Input>) -> Vec<Input> {
     others
 }
 
-/// Inputs that look for differences rather than for what a kernel is made for: scalars and contents of buffers are such as programs
-/// trip over, and some threads run alone, as they tell kernels apart whose threads write to the same place.
+/// Inputs that look for differences: scalars and contents of buffers are edge values. Some threads run alone, for kernels whose
+/// threads write to the same place.
 pub fn thorough(likely: &[Input]) -> Vec<Input> {
     let mut inputs = Vec::new();
     let Some(first) = likely.first() else {

@@ -42,8 +42,8 @@ pub struct VerifyOptions {
     pub time: Duration,
     /// Bytes for one run of a kernel.
     pub memory: u64,
-    /// Looks for differences rather than for what a kernel is made for: tries many small inputs full of edge values, also with
-    /// one thread alone, and counts those only on which the kernel writes something.
+    /// Tries many small inputs full of edge values, also with one thread alone. Only those count on which the kernel writes
+    /// something.
     pub thorough: bool,
 }
 
@@ -98,7 +98,7 @@ pub enum Verdict {
 /// What a run left behind.
 struct Outcome {
     report: Report,
-    /// Whether a buffer or a variable is not what it was, or something was printed.
+    /// A buffer or a variable has changed, or something was printed.
     writes: bool,
     /// Name and contents of each buffer, in the order of the parameters.
     buffers: Vec<(String, Vec<u8>)>,
@@ -623,7 +623,7 @@ done:";
         assert_eq!(judged(&races, from, to, false), "3 inputs, 100 %");
         let wrong = judged(&races, from, to, true);
         assert!(wrong.starts_with("different: `out` holds"), "{wrong}");
-        // Equal but for negative numbers.
+        // Equal unless numbers are negative.
         let sum = "add.u32 %r3, %r3, %r1";
         let equal = races.replace(sum, "max.u32 %r3, %r1, %r1;\nmax.u32 %r3, %r3, 0");
         let same = judged(&equal, "max.u32 %r3, %r1, %r1", "mov.u32 %r3, %r1", true);
