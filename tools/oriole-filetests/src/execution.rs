@@ -1,19 +1,21 @@
 //! Runs functions before and after passes, in the emulator.
 
 use crate::ssa_as_ptx::{self, Frame};
-use oriole::{Module, Verdict, VerifyOptions};
+use crate::{Kind, TestFile, kinds};
+use oriole::{Module, Options, Verdict, VerifyOptions};
 use oriole_syntax::tree::{Declaration, Function, FunctionKind, OperandKind, Storage};
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::path::Path;
 use std::time::Duration;
 
-/// What running says of a function.
+/// The verdict about a function.
 pub(crate) struct Execution {
     pub function: String,
     pub verdict: Verdict,
 }
 
-/// What a kernel starts with that calls a function nobody calls.
+/// The prefix of the name of a kernel that is made to call a function.
 const CALLER: &str = "call_of_";
 
 fn verify(before: &str, after: &str) -> Result<Vec<Execution>, String> {
@@ -30,6 +32,73 @@ fn verify(before: &str, after: &str) -> Result<Vec<Execution>, String> {
         verdict: own.verdict,
     });
     Ok(executions.collect())
+}
+
+/// A module that a file test runs, and the passes that it runs.
+#[derive(Clone, Debug)]
+pub struct Runnable {
+    /// The file, and of several functions in SSA form which one.
+    pub name: String,
+    /// PTX in which every function is a kernel or called by one.
+    pub text: String,
+    /// The options of the file.
+    pub options: Options,
+    /// The number of its functions that cannot run.
+    pub not_run: usize,
+}
+
+/// The modules that the test in a file runs; none if it runs no passes.
+///
+/// # Errors
+/// A header or a module that is wrong.
+pub fn runnable(path: &Path) -> Result<Vec<Runnable>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let file = TestFile::parse(&text)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let known = |text: String| match &file.header.runs_as {
+        Some([from, to]) => text.replace(from.as_str(), to),
+        None => text,
+    };
+    match file.header.kind {
+        Kind::Opt => {
+            let module = oriole::parse("test.ptx", file.source.as_str());
+            let Ok(module) = module else {
+                return Ok(Vec::new());
+            };
+            let options = kinds::options(&file.header, module.target())?;
+            let text = oriole::print(&module) + &callers(&module).0;
+            Ok(vec![Runnable {
+                name: name.into_owned(),
+                text: known(text),
+                options,
+                not_run: file.header.not_run.len(),
+            }])
+        }
+        Kind::Pass => {
+            let mut options = kinds::options(&file.header, None)?;
+            // PTX has blocks of copies where SSA form has edges.
+            let cleared =
+                oriole_opt::select(["copy-propagation", "branch-simplification", "dead-code"]);
+            let cleared = cleared.map_err(|error| error.to_string())?;
+            options.phases = cleared.into_iter().chain(options.phases).collect();
+            let Ok(functions) = oriole_ir::text::read(&file.source) else {
+                return Ok(Vec::new());
+            };
+            let text = known(kinds::print_functions(&file.source, &functions));
+            let all = ssa_as_ptx::functions(&text);
+            let modules = all.into_iter().filter_map(|function| {
+                let own = ssa_as_ptx::name_of(function);
+                Some(Runnable {
+                    name: format!("{name}: {own}"),
+                    text: Frame::of(function).module(function).ok()?,
+                    options: options.clone(),
+                    not_run: usize::from(file.header.not_run.contains_key(own)),
+                })
+            });
+            Ok(modules.collect())
+        }
+        _ => Ok(Vec::new()),
+    }
 }
 
 /// Runs two versions of a module. Functions that nothing calls are called by kernels that are made for them.
@@ -74,7 +143,7 @@ fn callers(module: &Module) -> (String, Vec<Execution>) {
     for function in &module.functions {
         let operands = function.body.iter().flat_map(|body| &body.operands);
         let names = operands.filter(|operand| operand.kind == OperandKind::Name);
-        // A function that calls itself only is called by nobody.
+        // Its own calls do not count.
         let names = names.map(|operand| module.text(operand.text));
         named.extend(names.filter(|&name| name != module.text(function.name)));
     }
@@ -97,7 +166,7 @@ fn callers(module: &Module) -> (String, Vec<Execution>) {
     (text, impossible)
 }
 
-/// What a parameter is declared as, after `.param`, with another name, and the elements that it consists of.
+/// The declaration of a parameter after `.param`, with another name; bits and number of its elements.
 fn parameter(module: &Module, own: &Declaration, name: &str) -> Option<(String, u32, u32)> {
     if own.storage != Storage::Parameter {
         return None;

@@ -357,41 +357,6 @@ impl Run<'_> {
         self.section(SectionName::Output, text);
     }
 
-    /// The options the header asks for, for a file with this target.
-    fn options(&self, target: Option<&str>) -> Result<Options, String> {
-        let mut options = match self.header.level {
-            Some(0) => Options::level(Level::None),
-            Some(1) => Options::level(Level::Less),
-            Some(3) => Options::level(Level::Aggressive),
-            _ => Options::level(Level::Default),
-        };
-        if let Some(passes) = &self.header.passes {
-            options.phases = oriole_opt::select(passes.iter().map(String::as_str))
-                .map_err(|error| error.to_string())?;
-            options.keep = Keep::All;
-        }
-        let mut knobs = Knobs::default();
-        for knob in &self.header.knobs {
-            knobs.set(knob).map_err(|error| error.to_string())?;
-        }
-        options.knobs = knobs;
-        if let Some(fuel) = self.header.fuel {
-            options.fuel = Fuel::limited(fuel);
-        }
-        if let Some(name) = &self.header.profile {
-            let profile: Profile = name
-                .parse()
-                .map_err(|error: UnknownProfile| error.to_string())?;
-            let target = target
-                .and_then(Target::from_text)
-                .ok_or("a profile needs a target")?;
-            options.phases =
-                profile.choose(&options.phases, target.number(), &options.knobs, false);
-        }
-        options.remarks = true;
-        Ok(options)
-    }
-
     /// The same options without the last of the knobs, if there are knobs.
     fn without_last_knob(&self, options: Options) -> Option<Options> {
         let (_, others) = self.header.knobs.split_last()?;
@@ -404,7 +369,7 @@ impl Run<'_> {
 
     /// Runs the passes; gives what they had to say.
     fn optimize(&mut self, module: &Module) -> Vec<Diagnostic> {
-        let options = match self.options(module.target()) {
+        let options = match options(self.header, module.target()) {
             Ok(options) => options,
             Err(error) => {
                 self.fail(error);
@@ -446,7 +411,7 @@ impl Run<'_> {
 
     /// Runs the passes on functions in SSA form; gives what is wrong with the text.
     fn passes(&mut self) -> Vec<Diagnostic> {
-        let options = match self.options(None) {
+        let options = match options(self.header, None) {
             Ok(options) => options,
             Err(error) => {
                 self.fail(error);
@@ -478,8 +443,8 @@ impl Run<'_> {
         Vec::new()
     }
 
-    /// Fails where running tells a function from what passes made of it, where it cannot be run and the file does not say why, and
-    /// where the file says that it cannot be run and it can.
+    /// Fails where a function runs otherwise after the passes, where it cannot run and the file gives no reason, and where the
+    /// file gives a reason for one that can run.
     fn execute(&mut self, before: &str, after: &str, run: fn(&str, &str) -> Vec<Execution>) {
         let runnable = |text: &str| match &self.header.runs_as {
             Some([from, to]) => text.replace(from.as_str(), to),
@@ -552,8 +517,42 @@ impl Run<'_> {
     }
 }
 
+/// The options that a header asks for, for a file with this target.
+pub(crate) fn options(header: &Header, target: Option<&str>) -> Result<Options, String> {
+    let mut options = match header.level {
+        Some(0) => Options::level(Level::None),
+        Some(1) => Options::level(Level::Less),
+        Some(3) => Options::level(Level::Aggressive),
+        _ => Options::level(Level::Default),
+    };
+    if let Some(passes) = &header.passes {
+        options.phases = oriole_opt::select(passes.iter().map(String::as_str))
+            .map_err(|error| error.to_string())?;
+        options.keep = Keep::All;
+    }
+    let mut knobs = Knobs::default();
+    for knob in &header.knobs {
+        knobs.set(knob).map_err(|error| error.to_string())?;
+    }
+    options.knobs = knobs;
+    if let Some(fuel) = header.fuel {
+        options.fuel = Fuel::limited(fuel);
+    }
+    if let Some(name) = &header.profile {
+        let profile: Profile = name
+            .parse()
+            .map_err(|error: UnknownProfile| error.to_string())?;
+        let target = target
+            .and_then(Target::from_text)
+            .ok_or("a profile needs a target")?;
+        options.phases = profile.choose(&options.phases, target.number(), &options.knobs, false);
+    }
+    options.remarks = true;
+    Ok(options)
+}
+
 /// Functions in SSA form as text, with the lines that were given to instructions.
-fn print_functions(names: &str, functions: &[Function]) -> String {
+pub(crate) fn print_functions(names: &str, functions: &[Function]) -> String {
     let line_of = |line| Some(line);
     let print = |function| {
         Printer::new(names, function)

@@ -24,9 +24,9 @@
 //! text, `unchanged` says that there is none, `stats` are the counters of the passes, `remarks` says each rewrite and
 //! why, `diagnostics` is what a user sees.
 //!
-//! **Execution.** Each function of an `opt` or `pass` test runs in the emulator before and after the passes, on inputs full of edge
-//! values, as whole blocks and as threads alone ([`oriole::VerifyOptions::thorough`]). It must leave the same bytes behind, also
-//! where expectations are rewritten. Kernels are made for functions that nothing calls, and PTX is made of functions in SSA form.
+//! **Execution.** Each function of an `opt` or `pass` test runs in the emulator before and after the passes. The inputs
+//! are full of edge values; whole blocks run, and threads alone ([`oriole::VerifyOptions::thorough`]). Both versions must leave the
+//! same bytes, also where expectations are rewritten. Kernels are made for functions that nothing calls, and PTX is made of functions in SSA form.
 //! Functions that cannot run are in the header with the reason, `not_run.kernel = "…"`; one that can run must not be there.
 //! `runs_as` replaces an unknown instruction by a known one, for the runs only.
 //!
@@ -45,6 +45,7 @@ mod kinds;
 mod ssa_as_ptx;
 mod test_file;
 
+pub use execution::{Runnable, runnable};
 pub use kinds::Kind;
 pub use test_file::{Fact, Header, Section, SectionName, TestFile};
 

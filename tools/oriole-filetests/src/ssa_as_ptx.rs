@@ -1,8 +1,6 @@
-//! Functions in SSA form, as text, written as PTX kernels, as plainly as can be: a register for each value, a block of copies for
-//! each edge.
+//! Functions in SSA form, as text, written as PTX kernels: a register for each value, a block of copies for each edge.
 //!
-//! It shares nothing with `oriole-translate`, so a test of a pass is a test of that pass alone. What the text does not say is made
-//! up: types of parameters from their loads, variables of 256 bytes, functions that do nothing.
+//! It shares nothing with `oriole-translate`, so a test of a pass is a test of that pass alone. The rest is made up: types of parameters from their loads, variables of 256 bytes, functions that do nothing.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,7 +8,7 @@ use std::fmt::Write;
 /// Bytes of variables that have no type.
 const VARIABLE: u32 = 256;
 
-/// What two versions of a function have in common: parameters, and what stands outside.
+/// The common part of two versions of a function: parameters and declarations of the module.
 #[derive(Debug, Default)]
 pub struct Frame {
     /// Name and declaration of each parameter.
@@ -47,7 +45,7 @@ fn loaded_bytes(mnemonic: &str) -> u32 {
 }
 
 impl Frame {
-    /// What a function needs, told from its text before passes ran on it.
+    /// The frame of a function, from its text before passes ran on it.
     pub fn of(function: &str) -> Frame {
         let mut frame = Frame::default();
         for line in lines(function) {
@@ -82,7 +80,7 @@ impl Frame {
     /// A version of the function as a module with one kernel.
     ///
     /// # Errors
-    /// What in the text has no counterpart.
+    /// A part of the text without a counterpart.
     pub fn module(&self, function: &str) -> Result<String, String> {
         let mut text = ".version 8.6\n.target sm_90\n.address_size 64\n".to_owned();
         for declaration in self.outside.values() {

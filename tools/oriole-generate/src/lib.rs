@@ -19,7 +19,9 @@
 pub mod differential;
 mod forms;
 mod kernel;
+mod mutation;
 mod random;
+pub mod reach;
 
 pub use kernel::{Kernel, Statistics, generate};
 pub use random::Random;
