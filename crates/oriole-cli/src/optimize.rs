@@ -177,6 +177,7 @@ pub fn run(arguments: &OptArguments, report: &Reporter) -> Result<(), Failure> {
             time: std::time::Duration::from_secs(arguments.verify_time),
             memory: arguments.verify_memory,
             launch: options.launch,
+            ..oriole::VerifyOptions::default()
         };
         verify::run(original, &text, &options, report)?;
     }

@@ -25,10 +25,14 @@ pub struct Options {
     pub profile: bool,
     /// Report reads of registers, the carry flag, shared and local memory that were never written.
     pub check_uninitialized: bool,
+    /// With `check_uninitialized`, report undefined elements that are stored beside defined ones, too: they may be padding.
+    pub check_padding: bool,
     /// Report data races.
     pub check_races: bool,
     /// Run blocks on several threads, where the order of blocks cannot matter.
     pub parallel: bool,
+    /// The block and its thread that run, by their numbers in order, if one runs alone: the others have exited from the start.
+    pub alone: Option<(u64, u32)>,
     /// Where to say how far the launch has come.
     pub progress: Option<Arc<Progress>>,
     /// Who sees every instruction before it is executed.
@@ -46,8 +50,10 @@ impl Default for Options {
             time_limit: None,
             profile: false,
             check_uninitialized: false,
+            check_padding: false,
             check_races: false,
             parallel: true,
+            alone: None,
             progress: None,
             observer: None,
         }

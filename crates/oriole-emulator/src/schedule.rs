@@ -256,10 +256,13 @@ impl LaunchContext<'_> {
             };
             for index in 0..warps {
                 let count = (threads - index * 32).min(32);
-                let live = if count == 32 {
-                    u32::MAX
-                } else {
-                    (1 << count) - 1
+                let all = u32::MAX >> (32 - count);
+                let live = match self.options.alone {
+                    None => all,
+                    Some((only, thread)) if only == block_number && thread / 32 == index => {
+                        all & (1 << (thread % 32))
+                    }
+                    Some(_) => 0,
                 };
                 let threads = (0..count)
                     .map(|lane| self.thread((index * 32 + lane) as u16))
@@ -286,7 +289,9 @@ impl LaunchContext<'_> {
                 if let Err(fault) = executor.enter(&mut warp, &fragment) {
                     return Err(Box::new(Trap::launch(fault.message)));
                 }
-                warp.fragments.push_back(fragment);
+                if live != 0 {
+                    warp.fragments.push_back(fragment);
+                }
                 block.live.push(live);
                 block.warps.push(warp);
             }

@@ -133,6 +133,28 @@ fn blocks_wait_for_later_blocks() {
 }
 
 #[test]
+fn one_thread_runs_alone() {
+    let body = "mov.u32 %r1, %ctaid.x;\nmad.lo.u32 %r2, %r1, 64, %t;\nmul.wide.u32 %a1, %r2, 4;\n\
+        add.u64 %a1, %a1, %out;\nbar.sync 0;\nadd.u32 %r2, %r2, 1;\nst.global.u32 [%a1], %r2;";
+    let written = |alone| {
+        let options = Options {
+            alone,
+            ..Options::default()
+        };
+        let (result, words) = run_with(body, 64, 2, &options);
+        result.unwrap_or_else(|trap| panic!("{trap}"));
+        words
+            .into_iter()
+            .filter(|&word| word != 0)
+            .collect::<Vec<u32>>()
+    };
+    assert_eq!(written(None).len(), 128);
+    assert_eq!(written(Some((0, 0))), [1]);
+    assert_eq!(written(Some((1, 33))), [98]);
+    assert!(written(Some((2, 0))).is_empty());
+}
+
+#[test]
 fn barriers_that_are_missed_are_named() {
     let found = trap(
         "setp.lt.u32 %p1, %t, 32; @%p1 bra skip; bar.sync 0; bra done; skip: l: bra l; done:",

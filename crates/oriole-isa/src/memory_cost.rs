@@ -92,7 +92,7 @@ pub fn distinct_sectors(sorted: &[u64], width: u32) -> u64 {
     let mut next = 0;
     for &address in sorted {
         let first = address >> 5;
-        let behind = (address.wrapping_add(u64::from(width) - 1) >> 5) + 1;
+        let behind = (address.saturating_add(u64::from(width) - 1) >> 5) + 1;
         if behind > next {
             count += behind - first.max(next);
             next = behind;
@@ -388,6 +388,8 @@ mod tests {
         assert_eq!(sectors(&strided(16, 0), u32::MAX, 16), (16, 16));
         assert_eq!(sectors(&strided(16, 16), u32::MAX, 16).0, 17);
         assert_eq!(sectors(&strided(4, 0), 0xff, 4), (1, 1));
+        // A wild address, past which there is nothing.
+        assert_eq!(sectors(&[u64::MAX - 1; 32], 1, 8), (1, 1));
     }
 
     #[test]

@@ -222,11 +222,9 @@ impl Promotion<'_, '_> {
         self.place_parameters(&by_block, &blocks, frontiers);
         // Dominators before what they dominate: what reaches a block is known when it is walked.
         blocks.sort_by_key(|&block| {
-            (
-                !self.flow.is_reachable(block),
-                self.flow.position(block),
-                block,
-            )
+            let is_reachable = self.flow.is_reachable(block);
+            let position = is_reachable.then(|| self.flow.position(block));
+            (!is_reachable, position, block)
         });
         for block in blocks {
             let accesses = by_block.remove(&block).expect("the block has accesses");

@@ -1,9 +1,10 @@
 //! What each kind of test does with its file.
 
+use crate::execution::{self, Execution};
 use crate::test_file::{Fact, Section, SectionName, TestFile};
 use crate::{Header, Outcome};
 use oriole::{
-    Diagnostic, Fuel, Keep, Knobs, LaunchLimits, Level, Module, Options, Profile, Source,
+    Diagnostic, Fuel, Keep, Knobs, LaunchLimits, Level, Module, Options, Profile, Source, Verdict,
 };
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::liveness;
@@ -71,6 +72,9 @@ pub(crate) fn required(kind: Kind) -> &'static [&'static [SectionName]] {
 
 /// The name that files have in diagnostics, whatever their path.
 const NAME: &str = "test.ptx";
+
+/// The percentage of a function's instructions that must run.
+const HALF: usize = 50;
 
 /// Does what the file asks for.
 pub(crate) fn run(file: &TestFile) -> Outcome {
@@ -355,49 +359,6 @@ impl Run<'_> {
         self.section(SectionName::Output, text);
     }
 
-    /// The options the header asks for, for a file with this target.
-    fn options(&self, target: Option<&str>) -> Result<Options, String> {
-        let mut options = match self.header.level {
-            Some(0) => Options::level(Level::None),
-            Some(1) => Options::level(Level::Less),
-            Some(3) => Options::level(Level::Aggressive),
-            _ => Options::level(Level::Default),
-        };
-        if let Some(passes) = &self.header.passes {
-            options.phases = oriole_opt::select(passes.iter().map(String::as_str))
-                .map_err(|error| error.to_string())?;
-            options.keep = Keep::All;
-        }
-        let mut knobs = Knobs::default();
-        for knob in &self.header.knobs {
-            knobs.set(knob).map_err(|error| error.to_string())?;
-        }
-        options.knobs = knobs;
-        options.launch = self.header.threads.map(|threads| {
-            let own = LaunchLimits::of(Target::from_text("sm_90"));
-            LaunchLimits {
-                threads,
-                block: [threads, threads, own.block[2]],
-                ..own
-            }
-        });
-        if let Some(fuel) = self.header.fuel {
-            options.fuel = Fuel::limited(fuel);
-        }
-        if let Some(name) = &self.header.profile {
-            let profile: Profile = name
-                .parse()
-                .map_err(|error: UnknownProfile| error.to_string())?;
-            let target = target
-                .and_then(Target::from_text)
-                .ok_or("a profile needs a target")?;
-            options.phases =
-                profile.choose(&options.phases, target.number(), &options.knobs, false);
-        }
-        options.remarks = true;
-        Ok(options)
-    }
-
     /// The environment of functions in SSA form for the target of the header.
     fn environment(&self, launch: Option<LaunchLimits>) -> Environment {
         let Some(target) = &self.header.target else {
@@ -422,7 +383,7 @@ impl Run<'_> {
 
     /// Runs the passes; gives what they had to say.
     fn optimize(&mut self, module: &Module) -> Vec<Diagnostic> {
-        let options = match self.options(module.target()) {
+        let options = match options(self.header, module.target()) {
             Ok(options) => options,
             Err(error) => {
                 self.fail(error);
@@ -447,6 +408,8 @@ impl Run<'_> {
         let again = oriole::parse(NAME, after.as_str()).map(|again| oriole::check(&again));
         if let Some(wrong) = again.unwrap_or_else(Vec::from).first() {
             self.fail(format!("the output is wrong: {}", wrong.message));
+        } else {
+            self.execute(&before, &after, execution::modules);
         }
         if let Some(options) = self.without_last_knob(options) {
             let mut plain = module.clone();
@@ -462,7 +425,7 @@ impl Run<'_> {
 
     /// Runs the passes on functions in SSA form; gives what is wrong with the text.
     fn passes(&mut self) -> Vec<Diagnostic> {
-        let options = match self.options(None) {
+        let options = match options(self.header, None) {
             Ok(options) => options,
             Err(error) => {
                 self.fail(error);
@@ -483,6 +446,8 @@ impl Run<'_> {
         let after = self.spoil(after);
         if let Err(errors) = text::read(&after) {
             self.fail(format!("the output is wrong: {}", errors[0].message));
+        } else {
+            self.execute(&before, &after, execution::ssa);
         }
         if let Some(options) = self.without_last_knob(options) {
             let functions = text::read(source).unwrap_or_default();
@@ -491,6 +456,51 @@ impl Run<'_> {
         }
         self.sections(&before, after, &statistics, remarks);
         Vec::new()
+    }
+
+    /// Fails where a function runs otherwise after the passes, where it cannot run and the file gives no reason, and where the
+    /// file gives a reason for one that can run.
+    fn execute(
+        &mut self,
+        before: &str,
+        after: &str,
+        run: fn(&str, &str, Option<LaunchLimits>) -> Vec<Execution>,
+    ) {
+        let runnable = |text: &str| match &self.header.runs_as {
+            Some([from, to]) => text.replace(from.as_str(), to),
+            None => text.to_owned(),
+        };
+        let executions = run(&runnable(before), &runnable(after), launch_of(self.header));
+        let ran = |name: &String| executions.iter().any(|own| own.function == *name);
+        let mut unknown = self.header.not_run.keys().filter(|&name| !ran(name));
+        if let Some(name) = unknown.next() {
+            self.fail(format!(
+                "{name} is in `not_run`, but there is no such function"
+            ));
+        }
+        for Execution { function, verdict } in executions {
+            let excuse = self.header.not_run.get(&function);
+            let verdict = match verdict {
+                Verdict::Equal { executed, .. } if executed < HALF => {
+                    Verdict::Unknown(format!("only {executed} % of its instructions run"))
+                }
+                verdict => verdict,
+            };
+            match (verdict, excuse) {
+                (Verdict::Different(how), _) => {
+                    self.fail(format!("{function} runs otherwise: {how}"))
+                }
+                (Verdict::Equal { inputs, .. }, Some(_)) => self.fail(format!(
+                    "{function} is in `not_run`, but it runs: on {inputs} inputs"
+                )),
+                (Verdict::Unknown(why), None) => {
+                    self.fail(format!(
+                        "{function} cannot be run, and `not_run` does not say why: {why}"
+                    ));
+                }
+                _ => {}
+            }
+        }
     }
 
     /// What the last of the knobs changes.
@@ -527,8 +537,55 @@ impl Run<'_> {
     }
 }
 
+/// Larger limits of launches that the header asks for.
+fn launch_of(header: &Header) -> Option<LaunchLimits> {
+    header.threads.map(|threads| {
+        let own = LaunchLimits::of(Target::from_text("sm_90"));
+        LaunchLimits {
+            threads,
+            block: [threads, threads, own.block[2]],
+            ..own
+        }
+    })
+}
+
+/// The options that a header asks for, for a file with this target.
+pub(crate) fn options(header: &Header, target: Option<&str>) -> Result<Options, String> {
+    let mut options = match header.level {
+        Some(0) => Options::level(Level::None),
+        Some(1) => Options::level(Level::Less),
+        Some(3) => Options::level(Level::Aggressive),
+        _ => Options::level(Level::Default),
+    };
+    if let Some(passes) = &header.passes {
+        options.phases = oriole_opt::select(passes.iter().map(String::as_str))
+            .map_err(|error| error.to_string())?;
+        options.keep = Keep::All;
+    }
+    let mut knobs = Knobs::default();
+    for knob in &header.knobs {
+        knobs.set(knob).map_err(|error| error.to_string())?;
+    }
+    options.knobs = knobs;
+    options.launch = launch_of(header);
+    if let Some(fuel) = header.fuel {
+        options.fuel = Fuel::limited(fuel);
+    }
+    if let Some(name) = &header.profile {
+        let profile: Profile = name
+            .parse()
+            .map_err(|error: UnknownProfile| error.to_string())?;
+        let target = target
+            .and_then(Target::from_text)
+            .ok_or("a profile needs a target")?;
+        options.phases = profile.choose(&options.phases, target.number(), &options.knobs, false);
+    }
+    options.remarks = true;
+    Ok(options)
+}
+
 /// Functions in SSA form as text, with the lines that were given to instructions.
-fn print_functions(names: &str, functions: &[Function]) -> String {
+pub(crate) fn print_functions(names: &str, functions: &[Function]) -> String {
     let line_of = |line| Some(line);
     let print = |function| {
         Printer::new(names, function)

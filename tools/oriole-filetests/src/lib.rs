@@ -24,6 +24,12 @@
 //! text, `unchanged` says that there is none, `stats` are the counters of the passes, `remarks` says each rewrite and
 //! why, `diagnostics` is what a user sees.
 //!
+//! **Execution.** Each function of an `opt` or `pass` test runs in the emulator before and after the passes. The inputs
+//! are full of edge values; whole blocks run, and threads alone ([`oriole::VerifyOptions::thorough`]). Both versions must leave the
+//! same bytes, also where expectations are rewritten. Kernels are made for functions that nothing calls, and PTX is made of functions in SSA form.
+//! Functions that cannot run are in the header with the reason, `not_run.kernel = "…"`; one that can run must not be there.
+//! `runs_as` replaces an unknown instruction by a known one, for the runs only.
+//!
 //! Header, facts and sections are blanked out before Oriole reads the file, so that they are no part of what is tested.
 //!
 //! `ORIOLE_BLESS=1` rewrites facts and sections to what Oriole says. Read the difference before you commit it.
@@ -34,9 +40,12 @@
 
 #![forbid(unsafe_code)]
 
+mod execution;
 mod kinds;
+mod ssa_as_ptx;
 mod test_file;
 
+pub use execution::{Runnable, runnable};
 pub use kinds::Kind;
 pub use test_file::{Fact, Header, Section, SectionName, TestFile};
 

@@ -2,6 +2,7 @@
 
 use crate::{Kind, Outcome};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The TOML in the `//!` lines.
@@ -28,6 +29,11 @@ pub struct Header {
     pub threads: Option<u32>,
     /// For `scev` and `analyze`: the shape of blocks, unless the kernel says.
     pub block: Option<[u32; 3]>,
+    /// For `opt` and `pass`: functions that cannot be run before and after the passes, and why.
+    #[serde(default)]
+    pub not_run: BTreeMap<String, String>,
+    /// For `opt` and `pass`: a text and its replacement where functions are run, as for unknown instructions.
+    pub runs_as: Option<[String; 2]>,
     /// For files under `failing/`: the failure that the test must have, one finding a line.
     pub fails: Option<String>,
     /// For files under `failing/`: text to replace in everything Oriole prints, and what by.

@@ -1,4 +1,4 @@
-//! Value instructions to draw from: every form recorded on hardware.
+//! Value instructions to draw from: every form recorded on hardware, and those that were added since.
 
 use oriole_isa::{Flag, Mnemonic, Opcode, ReductionOperation, Role, ScalarType};
 use std::collections::BTreeMap;
@@ -80,24 +80,35 @@ pub struct Form {
 }
 
 /// Forms by opcode, in order of their names.
+type Forms = Vec<(&'static str, Vec<Form>)>;
+
+/// The forms that the kernels recorded on hardware are made of. A change of these changes all kernels.
 pub fn forms() -> &'static [(&'static str, Vec<Form>)] {
-    static FORMS: OnceLock<Vec<(&'static str, Vec<Form>)>> = OnceLock::new();
-    FORMS.get_or_init(|| {
-        let mut by_opcode: BTreeMap<&'static str, Vec<Form>> = BTreeMap::new();
-        for line in include_str!("value_forms.txt").lines() {
-            let words: Vec<&'static str> = line.split(' ').collect();
-            let form = match words[..] {
-                [mnemonic, "video", destination, a, b] => video(mnemonic, destination, a, b),
-                [mnemonic, count] => plain(mnemonic, count.parse().expect("a number of operands")),
-                _ => panic!("bad line in value_forms.txt: {line}"),
-            };
-            if let Some(form) = form {
-                let opcode = form.mnemonic.split('.').next().unwrap_or_default();
-                by_opcode.entry(opcode).or_default().push(form);
-            }
+    static FORMS: OnceLock<Forms> = OnceLock::new();
+    FORMS.get_or_init(|| read(include_str!("value_forms.txt")))
+}
+
+/// The forms that were added since, for kernels that ask for them.
+pub fn added_forms() -> &'static [(&'static str, Vec<Form>)] {
+    static FORMS: OnceLock<Forms> = OnceLock::new();
+    FORMS.get_or_init(|| read(include_str!("added_forms.txt")))
+}
+
+fn read(list: &'static str) -> Forms {
+    let mut by_opcode: BTreeMap<&'static str, Vec<Form>> = BTreeMap::new();
+    for line in list.lines() {
+        let words: Vec<&'static str> = line.split(' ').collect();
+        let form = match words[..] {
+            [mnemonic, "video", destination, a, b] => video(mnemonic, destination, a, b),
+            [mnemonic, count] => plain(mnemonic, count.parse().expect("a number of operands")),
+            _ => panic!("bad line in a list of forms: {line}"),
+        };
+        if let Some(form) = form {
+            let opcode = form.mnemonic.split('.').next().unwrap_or_default();
+            by_opcode.entry(opcode).or_default().push(form);
         }
-        by_opcode.into_iter().collect()
-    })
+    }
+    by_opcode.into_iter().collect()
 }
 
 fn is_approximate(mnemonic: &str, opcode: Opcode) -> bool {
@@ -230,5 +241,7 @@ mod tests {
         let lines = include_str!("value_forms.txt").lines().count();
         assert!(count * 100 >= lines * 70, "{count} of {lines}");
         assert!(forms().len() >= 60, "{} opcodes", forms().len());
+        let added: usize = added_forms().iter().map(|(_, forms)| forms.len()).sum();
+        assert_eq!(added, include_str!("added_forms.txt").lines().count());
     }
 }

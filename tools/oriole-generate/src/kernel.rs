@@ -1,6 +1,6 @@
 //! One kernel: pools of registers, statements drawn by weight, text.
 
-use crate::forms::{Form, Slot, Width, forms};
+use crate::forms::{Form, Slot, Width, added_forms, forms};
 use crate::random::Random;
 use crate::{BLOCK, CELLS, GRID, INPUT_BYTES, Options, THREAD_BYTES};
 use oriole_isa::{Opcode, ptxas};
@@ -354,7 +354,11 @@ impl Generator {
     }
 
     fn value(&mut self) {
-        let all = forms();
+        // Asked only where wanted, as above.
+        let all = match self.options.added && self.random.one_in(8) {
+            true => added_forms(),
+            false => forms(),
+        };
         let form = loop {
             let (_, list) = self.random.pick(all);
             let form: &Form = self.random.pick(list);

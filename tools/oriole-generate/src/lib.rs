@@ -20,7 +20,9 @@ pub mod differential;
 mod forms;
 mod kernel;
 pub mod mnemonics;
+mod mutation;
 mod random;
+pub mod reach;
 pub mod small;
 
 pub use forms::Width;
@@ -45,6 +47,9 @@ pub struct Options {
     pub statements: usize,
     /// Whether to use functions whose result the manual bounds but does not fix.
     pub approximate: bool,
+    /// Uses the forms in `added_forms.txt`, added since kernels were recorded on hardware. A new form goes there,
+    /// so that recorded kernels stay what they were.
+    pub added: bool,
     /// Whether to load narrow numbers through addresses that several loads share.
     pub addresses: bool,
     /// Shapes that other people's programs showed to matter.
@@ -81,6 +86,7 @@ impl Default for Options {
         Options {
             statements: 24,
             approximate: false,
+            added: false,
             addresses: false,
             shapes: Shapes::default(),
         }

@@ -3,20 +3,23 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+use oriole_generate::reach::Seeds;
 use oriole_generate::{Kernel, Options, Shapes, Statistics, generate};
 use rayon::prelude::*;
 use std::io::Write;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-oriole-generate [--seed N] [--count N] [--statements N] [--approximate] [--addresses] [--shapes LIST] [--stats]
-                [--folder DIR [--per-module N]] [--differential | --outputs | --outputs-of FILE | --input FILE]
+oriole-generate [--seed N] [--count N] [--statements N] [--approximate] [--added] [--addresses] [--shapes LIST] [--stats]
+                [--folder DIR [--per-module N]] [--differential | --reach [--random] | --outputs | --outputs-of FILE | --input FILE]
 
 Prints kernels as one module, or writes modules of N kernels each into a folder. --stats prints what they are made of.
---approximate uses functions whose result is not fixed, --addresses loads that share the address of narrow numbers,
+--approximate uses functions whose result is not fixed, --added forms that are not recorded on hardware, --addresses loads that share the address of narrow numbers,
 --shapes any of `loads` (equal ones in several arms), `lanes` (that meet in different places) and `calls` (that write the caller's
 stack), with commas between, or `all`.
 --differential runs each kernel in the emulator before and after every optimization and compares all bytes.
+--reach does so with mutants of the file tests and of small kernels of the corpus too, and prints how often each pass and counter fires;
+with --random, without mutants.
 --outputs prints, for each kernel, a checksum of what it writes in the emulator, to compare with run_on_gpu.py's.
 --outputs-of FILE does so for the kernels of a file. --input FILE writes the bytes every kernel reads.
 ";
@@ -27,6 +30,8 @@ struct Arguments {
     options: Options,
     stats: bool,
     differential: bool,
+    reach: bool,
+    random: bool,
     outputs: bool,
     folder: Option<String>,
     input: Option<String>,
@@ -41,6 +46,8 @@ fn arguments() -> Result<Arguments, String> {
         options: Options::default(),
         stats: false,
         differential: false,
+        reach: false,
+        random: false,
         outputs: false,
         folder: None,
         input: None,
@@ -60,10 +67,13 @@ fn arguments() -> Result<Arguments, String> {
             "--per-module" => parsed.per_module = number(value()?)?.max(1),
             "--statements" => parsed.options.statements = number(value()?)? as usize,
             "--approximate" => parsed.options.approximate = true,
+            "--added" => parsed.options.added = true,
             "--addresses" => parsed.options.addresses = true,
             "--shapes" => parsed.options.shapes = shapes(&value()?)?,
             "--stats" => parsed.stats = true,
             "--differential" => parsed.differential = true,
+            "--reach" => parsed.reach = true,
+            "--random" => parsed.random = true,
             "--outputs" => parsed.outputs = true,
             "--folder" => parsed.folder = Some(value()?),
             "--input" => parsed.input = Some(value()?),
@@ -100,6 +110,9 @@ fn run() -> Result<(), String> {
     }
     if arguments.differential {
         return differential(&arguments);
+    }
+    if arguments.reach {
+        return reach(&arguments);
     }
     if arguments.outputs {
         return print_outputs(&arguments);
@@ -161,6 +174,37 @@ fn differential(arguments: &Arguments) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("{} comparisons failed", failures.len()))
+    }
+}
+
+/// Prints how often each pass and counter fires; those that do not fire first.
+fn reach(arguments: &Arguments) -> Result<(), String> {
+    let seeds = match arguments.random {
+        true => Seeds::none(),
+        false => Seeds::read()?,
+    };
+    let numbers = arguments.seed..arguments.seed + arguments.count;
+    let reached = oriole_generate::reach::reach(&seeds, numbers, u64::MAX)?;
+    let mut lines: Vec<(u64, String)> = oriole_generate::reach::names()?
+        .into_iter()
+        .map(|name| (reached.counts.get(&name).copied().unwrap_or(0), name))
+        .collect();
+    lines.sort();
+    for (count, name) in lines {
+        println!("| {count} | `{name}` |");
+    }
+    for wrong in reached.wrong.iter().take(20) {
+        println!("{wrong}");
+    }
+    println!(
+        "{} kernels ran, of {} seeds; {} mutants did not",
+        reached.kernels,
+        seeds.count(),
+        reached.refused
+    );
+    match reached.wrong.len() {
+        0 => Ok(()),
+        count => Err(format!("{count} comparisons failed")),
     }
 }
 

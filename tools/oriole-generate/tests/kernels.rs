@@ -134,6 +134,24 @@ fn loads_that_share_an_address_give_what_they_gave() {
 }
 
 #[test]
+fn added_forms_give_what_they_gave() {
+    let options = Options {
+        added: true,
+        ..Options::default()
+    };
+    let kernel = |seed| generate(seed, options);
+    let uses = |seed| kernel(seed).text.contains("selp.s32");
+    assert!((0..60).any(uses));
+    for seed in 0..4 {
+        for (name, optimization) in optimizations() {
+            if let Err(message) = compare(&kernel(seed), &optimization) {
+                panic!("seed {seed}, {name}: {message}");
+            }
+        }
+    }
+}
+
+#[test]
 fn shapes_of_other_programs_give_what_they_gave() {
     let options = Options {
         shapes: Shapes::ALL,

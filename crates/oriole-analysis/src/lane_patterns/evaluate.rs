@@ -740,6 +740,14 @@ fn directly(mnemonic: &Mnemonic, given: ScalarType, inputs: &[Input]) -> Option<
     if !is_plain || modifiers.has_flags() || modifiers.vector.is_some() {
         return None;
     }
+    // There are none without a sign.
+    let is_arithmetic = matches!(
+        mnemonic.opcode(),
+        Opcode::Add | Opcode::Sub | Opcode::Mul | Opcode::Mad
+    );
+    if is_arithmetic && mnemonic.types().iter().any(|own| own.is_bits()) {
+        return None;
+    }
     let &[own] = mnemonic.types() else {
         return converted(mnemonic, given, inputs);
     };

@@ -168,7 +168,8 @@ impl Executor<'_> {
             };
             let is_raw = own.raw >> lane & 1 != 0;
             let is_memory = matches!(own.origin.what, What::Shared(_) | What::Local(_));
-            if is_raw && (is_memory || !is_whole) {
+            let may_be_padding = is_raw && (is_memory || !is_whole);
+            if may_be_padding && !self.launch.options.check_padding {
                 continue;
             }
             let origin = match own.origin.what {

@@ -28,6 +28,21 @@ pub const MOST_TRIED: u32 = 1 << 13;
 const GROWTH: usize = 8;
 /// Bytes of dynamic shared memory.
 const SHARED: u64 = 32 << 10;
+/// Bytes of a buffer of thorough inputs, before it grows.
+const SMALL_BUFFER: usize = 4 << 10;
+/// Scalars that programs trip over.
+const SCALARS: [i64; 8] = [
+    0,
+    -1,
+    1,
+    i64::MIN,
+    i64::MAX,
+    0x5555_5555_5555_5555,
+    -0x5555_5555_5555_5556,
+    33,
+];
+/// Block and thread of threads that run alone.
+const ALONE: [(u64, u32); 4] = [(0, 0), (1, 31), (0, 5), (1, 1)];
 
 /// What a buffer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,8 +69,12 @@ pub struct Input {
     /// How many bytes an index has that is loaded from a buffer, where some is.
     indices: BTreeMap<Place, usize>,
     seed: u64,
+    /// The first size of buffers, at most.
+    buffer: usize,
     /// The current size of buffers, as a multiple of the first size.
     growth: usize,
+    /// Block and thread of the thread that runs, if one runs alone.
+    pub alone: Option<(u64, u32)>,
 }
 
 /// Inputs worth trying, best first.
@@ -117,7 +136,9 @@ pub fn generate(
             contents,
             indices: pointers.indices.clone(),
             seed,
+            buffer: BUFFER,
             growth: 1,
+            alone: None,
         }
     };
     let mut inputs = Vec::new();
@@ -158,6 +179,69 @@ pub fn generate(
         let launch = (1, most, Contents::Floats);
         let seed = inputs.len() as u64;
         inputs.insert(1, input(shape(most), &pointers.certain, launch, seed));
+    }
+    inputs
+}
+
+/// Takes the inputs out that have addresses in other places than the first one.
+pub fn split_off_unsure(inputs: &mut Vec<Input>) -> Vec<Input> {
+    let places = |input: &Input| -> Vec<Vec<usize>> {
+        let all = input.parameters.iter();
+        all.map(|(_, _, holes)| holes.clone()).collect()
+    };
+    let sure = inputs.first().map(places);
+    let others = inputs.iter().filter(|input| Some(places(input)) != sure);
+    let others = others.cloned().collect();
+    inputs.retain(|input| Some(places(input)) == sure);
+    others
+}
+
+/// Inputs that look for differences: scalars and contents of buffers are edge values. Some threads run alone, for kernels whose
+/// threads write to the same place.
+pub fn thorough(likely: &[Input]) -> Vec<Input> {
+    let mut inputs = Vec::new();
+    let Some(first) = likely.first() else {
+        return inputs;
+    };
+    let small = |input: &Input| Input {
+        buffer: SMALL_BUFFER,
+        ..input.clone()
+    };
+    let bits = Input {
+        contents: Contents::Bits,
+        ..small(first)
+    };
+    let threads: u32 = first.block.iter().product();
+    let alone = |input: &Input, index: usize| {
+        let (block, thread) = ALONE[index % ALONE.len()];
+        Input {
+            alone: Some((block, thread % threads.max(1))),
+            ..input.clone()
+        }
+    };
+    for (index, input) in likely.iter().take(3).chain([&bits]).enumerate() {
+        let input = small(input);
+        inputs.push(alone(&input, index));
+        inputs.push(input);
+    }
+    for round in 0..SCALARS.len() {
+        let mut input = bits.clone();
+        input.seed += 100 * round as u64;
+        for (index, (_, bytes, holes)) in input.parameters.iter_mut().enumerate() {
+            if holes.is_empty() && matches!(bytes.len(), 1 | 2 | 4 | 8) {
+                let value = SCALARS[(round + 3 * index) % SCALARS.len()].to_le_bytes();
+                // The most negative and the largest number end in the high byte.
+                let length = bytes.len();
+                let is_extreme = value[7] != value[1] && value[7] != value[0];
+                let end = if is_extreme { 8 - length } else { 0 };
+                bytes.copy_from_slice(&value[end..end + length]);
+            }
+        }
+        inputs.push(alone(&input, round));
+        inputs.push(alone(&input, round + 1));
+        if round % 3 == 0 {
+            inputs.push(input);
+        }
     }
     inputs
 }
@@ -266,7 +350,7 @@ impl Input {
     fn bytes_each(&self) -> usize {
         let holes = self.parameters.iter().map(|(_, _, holes)| holes.len());
         let holes: usize = holes.sum();
-        (BUFFERS / holes.max(1)).clamp(64, BUFFER) * self.growth
+        (BUFFERS / holes.max(1)).clamp(64, self.buffer) * self.growth
     }
 
     /// Makes buffers larger, unless they are as large as they may be: a part of the memory.

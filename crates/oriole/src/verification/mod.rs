@@ -7,9 +7,10 @@ mod pointers;
 
 use crate::{Error, Module, Severity};
 use inputs::{Input, Library};
-use oriole_emulator::{Machine, MachineOptions, Options, Report, TrapKind};
+use oriole_emulator::{Machine, MachineOptions, Options, Report, Signature, TrapKind};
 use oriole_isa::LaunchLimits;
 use oriole_syntax::tree::{Body, Function, FunctionKind, OperandKind, Statement, Storage};
+use pointers::Pointers;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -26,6 +27,10 @@ const MOST_GROWTH: usize = 64;
 const TOO_LARGE: usize = 3;
 /// Thread instructions of a run, at most.
 const STEPS: u64 = 20_000_000;
+/// Thread instructions of a run on a thorough input, at most.
+const FEW_STEPS: u64 = 64_000;
+/// The part of them that is enough for a thread alone.
+const ALONE_PART: u64 = 16;
 /// Thread instructions of a run for each instruction of the kernel, at least: two blocks of 256 threads.
 const STEPS_OF_EACH: u64 = 512;
 
@@ -38,6 +43,9 @@ pub struct VerifyOptions {
     pub memory: u64,
     /// Larger limits of launches than the module's target has.
     pub launch: Option<LaunchLimits>,
+    /// Tries many small inputs full of edge values, also with one thread alone. Only those count on which the kernel writes
+    /// something.
+    pub thorough: bool,
 }
 
 impl Default for VerifyOptions {
@@ -47,6 +55,7 @@ impl Default for VerifyOptions {
             time: Duration::from_secs(120),
             memory: 1 << 30,
             launch: None,
+            thorough: false,
         }
     }
 }
@@ -58,6 +67,7 @@ struct Judge<'a> {
     library: Library,
     deadline: Instant,
     memory: u64,
+    thorough: bool,
 }
 
 /// What came of a kernel.
@@ -90,6 +100,8 @@ pub enum Verdict {
 /// What a run left behind.
 struct Outcome {
     report: Report,
+    /// A buffer or a variable has changed, or something was printed.
+    writes: bool,
     /// Name and contents of each buffer, in the order of the parameters.
     buffers: Vec<(String, Vec<u8>)>,
     /// Contents of the variables of the original, as far as they are still there.
@@ -179,6 +191,7 @@ impl<'a> Judge<'a> {
             library: Library::default(),
             deadline: now.checked_add(limits.time).unwrap_or(now),
             memory: limits.memory,
+            thorough: limits.thorough,
         })
     }
 
@@ -196,17 +209,10 @@ impl<'a> Judge<'a> {
         let (mut compared, mut passed_over, mut endless) = (0, 0, 0);
         let mut executed = BTreeSet::new();
         let of_each = u64::from(limits.threads.min(inputs::MOST_TRIED)).max(STEPS_OF_EACH);
-        let steps = STEPS.max(of_each * body.statements.len() as u64);
+        let most = if self.thorough { FEW_STEPS } else { STEPS };
+        let steps = most.max(of_each * body.statements.len() as u64);
         let mut too_large = 0;
-        let inputs = inputs::generate(self.original, body, &shape, &limits, &pointers);
-        // Values taken for indices may in fact be pointers.
-        let others = match pointers.indices.is_empty() {
-            true => Vec::new(),
-            false => {
-                pointers.indices.clear();
-                inputs::generate(self.original, body, &shape, &limits, &pointers)
-            }
-        };
+        let (inputs, others) = self.inputs(body, &shape, &limits, &mut pointers);
         let first = inputs.len();
         for (index, mut input) in inputs.into_iter().chain(others).enumerate() {
             if index >= first && compared > 0 {
@@ -225,7 +231,7 @@ impl<'a> Judge<'a> {
                 Err(why) => {
                     endless += usize::from(matches!(why, Stopped::Endless(_)));
                     reason.get_or_insert(why.into_text());
-                    if endless == ENDLESS {
+                    if endless == ENDLESS && !self.thorough {
                         break;
                     }
                     continue;
@@ -244,13 +250,17 @@ impl<'a> Judge<'a> {
                     Some(why) => {
                         reason.get_or_insert(format!("{why}; and {difference}"));
                         passed_over += 1;
-                        if passed_over == DOUBTFUL {
+                        if passed_over == DOUBTFUL && !self.thorough {
                             break;
                         }
                         continue;
                     }
                     None => return Verdict::Different(difference),
                 }
+            }
+            if self.thorough && !expected.writes {
+                reason.get_or_insert("it writes nothing that can be seen".to_owned());
+                continue;
             }
             let entries = expected.report.profile.iter();
             executed.extend(
@@ -259,7 +269,7 @@ impl<'a> Judge<'a> {
                     .map(|entry| entry.span),
             );
             compared += 1;
-            if compared == COMPARISONS {
+            if compared == COMPARISONS && !self.thorough {
                 break;
             }
         }
@@ -276,6 +286,29 @@ impl<'a> Judge<'a> {
             inputs: compared,
             executed: 100 * executed.len().min(all) / all.max(1),
         }
+    }
+
+    /// Inputs for a kernel, and others for when no run on these says anything.
+    fn inputs(
+        &self,
+        body: &Body,
+        shape: &Signature,
+        limits: &LaunchLimits,
+        pointers: &mut Pointers,
+    ) -> (Vec<Input>, Vec<Input>) {
+        let mut inputs = inputs::generate(self.original, body, shape, limits, pointers);
+        let mut others = Vec::new();
+        // Values taken for indices may in fact be pointers.
+        if !pointers.indices.is_empty() {
+            pointers.indices.clear();
+            others = inputs::generate(self.original, body, shape, limits, pointers);
+        }
+        if self.thorough {
+            let unsure = inputs::split_off_unsure(&mut inputs);
+            let unsure = [unsure, others].map(|others| inputs::thorough(&others));
+            return (inputs::thorough(&inputs), unsure.concat());
+        }
+        (inputs, others)
     }
 
     /// Runs a kernel of one of the two machines.
@@ -295,17 +328,30 @@ impl<'a> Judge<'a> {
         }
         let mut machine = self.machines[which].fresh();
         let (launch, buffers) = input.launch(&mut machine, kernel, &self.library);
+        let steps = match input.alone {
+            Some(_) => steps / ALONE_PART,
+            None => steps,
+        };
         let options = Options {
-            step_limit: steps,
+            // The second version may take a few more.
+            step_limit: steps * (1 + which as u64),
             memory_limit: self.memory,
             time_limit: Some(left),
             profile: !check,
             check_uninitialized: check,
+            check_padding: check,
             check_races: check,
             // In one order, so that a kernel that races does the same each time.
             parallel: false,
+            alone: input.alone,
             ..Options::default()
         };
+        let contents = |machine: &Machine| -> (Vec<_>, _) {
+            let all = buffers.iter();
+            let all = all.map(|(name, buffer)| (name.clone(), machine.read(*buffer)));
+            (all.collect(), self.variables(machine))
+        };
+        let before = (self.thorough && which == 0).then(|| contents(&machine));
         let report = machine.launch(&launch, &options).map_err(|trap| {
             let text = trap.to_string();
             match trap.kind {
@@ -315,10 +361,19 @@ impl<'a> Judge<'a> {
                 _ => Stopped::Trap(text),
             }
         })?;
-        let buffers = buffers
-            .into_iter()
-            .map(|(name, buffer)| (name, machine.read(buffer)))
-            .collect();
+        let after = contents(&machine);
+        let writes = !report.output.is_empty() || before.is_some_and(|before| before != after);
+        let (buffers, variables) = after;
+        Ok(Outcome {
+            report,
+            writes,
+            buffers,
+            variables,
+        })
+    }
+
+    /// Contents of the variables of the original, as far as a machine has them.
+    fn variables(&self, machine: &Machine) -> BTreeMap<String, Vec<u8>> {
         let mut variables = BTreeMap::new();
         let top = &self.original.top;
         for declaration in &top.declarations {
@@ -331,11 +386,7 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        Ok(Outcome {
-            report,
-            buffers,
-            variables,
-        })
+        variables
     }
 
     /// The clock that a function reads, or one that it names and so may call.
@@ -374,7 +425,7 @@ impl<'a> Judge<'a> {
         let checked = match self.execute(0, kernel, input, steps, true) {
             Ok(checked) => checked,
             // Checks find more accesses out of bounds.
-            Err(Stopped::Trap(text)) => return Some(text),
+            Err(Stopped::Trap(text) | Stopped::Outside(text)) => return Some(text),
             Err(_) => return None,
         };
         let finding = checked
@@ -455,6 +506,10 @@ done:
 
     /// The verdict about a kernel of which some text was replaced.
     fn verdict(text: &str, from: &str, to: &str) -> String {
+        judged(text, from, to, false)
+    }
+
+    fn judged(text: &str, from: &str, to: &str, thorough: bool) -> String {
         let original = crate::parse("k.ptx", text).unwrap();
         let changed = crate::parse("k.ptx", text.replace(from, to)).unwrap();
         let mut kernels = original.functions.iter();
@@ -464,6 +519,7 @@ done:
             time: Duration::from_secs(600),
             memory: 1 << 30,
             launch: None,
+            thorough,
         };
         let judge = Judge::new(&original, &changed, &limits).unwrap();
         match judge.verify(function, name, function.body.as_ref().unwrap()) {
@@ -554,6 +610,42 @@ done:
     }
 
     #[test]
+    fn thorough_inputs_tell_more() {
+        let body = "
+    ld.param.u64 %rd1, [out];
+    ld.param.u32 %r1, [n];
+    cvta.to.global.u64 %rd2, %rd1;
+    mov.u32 %r2, %tid.x;
+    setp.eq.u32 %p, %r2, 0;
+    selp.b32 %r3, 1, 2, %p;
+    add.u32 %r3, %r3, %r1;
+    st.global.u32 [%rd2], %r3;
+done:";
+        let start = KERNEL.find("    ld.param").unwrap();
+        let end = KERNEL.find("done:").unwrap();
+        let races = format!("{}{body}{}", &KERNEL[..start], &KERNEL[end + 5..]);
+        // Every thread writes to the same word, and the first one's is not what is left.
+        let from = "selp.b32 %r3, 1,";
+        let to = "selp.b32 %r3, 7,";
+        assert_eq!(judged(&races, from, to, false), "3 inputs, 100 %");
+        let wrong = judged(&races, from, to, true);
+        assert!(wrong.starts_with("different: `out` holds"), "{wrong}");
+        // Equal unless numbers are negative.
+        let sum = "add.u32 %r3, %r3, %r1";
+        let equal = races.replace(sum, "max.u32 %r3, %r1, %r1;\nmax.u32 %r3, %r3, 0");
+        let same = judged(&equal, "max.u32 %r3, %r1, %r1", "mov.u32 %r3, %r1", true);
+        assert!(same.ends_with("inputs, 100 %"), "{same}");
+        let signed = judged(&equal, "max.u32 %r3, %r3, 0", "max.s32 %r3, %r3, 0", true);
+        assert!(signed.starts_with("different: "), "{signed}");
+        let silent = races.replace("st.global.u32 [%rd2], %r3;", "");
+        assert_eq!(judged(&silent, "", "", false), "3 inputs, 100 %");
+        assert_eq!(
+            judged(&silent, "", "", true),
+            "could not run: it writes nothing that can be seen"
+        );
+    }
+
+    #[test]
     fn variables_are_paired_by_name() {
         let text = KERNEL.replace(
             ".global .u32 total;",
@@ -635,6 +727,26 @@ done:
             verdict.starts_with("could not run: it reads `%clock`"),
             "{verdict}"
         );
+        // One of two words that are stored together.
+        let half = KERNEL
+            .replace(
+                "st.global.f32 [%rd6], %f2;",
+                "st.global.v2.f32 [%rd6], {%f2, %f0};",
+            )
+            .replace("%rd4, %r4, 4;", "%rd4, %r4, 8;");
+        let verdict = self::verdict(&half, "%f0}", "%f2}");
+        assert!(verdict.contains("register `%f0` is read"), "{verdict}");
+        let beside = KERNEL
+            .replace(
+                ".reg .pred %p;",
+                ".local .b32 one[4]; .local .b32 two[4]; .reg .pred %p;",
+            )
+            .replace(
+                "%f2, %f2, %f1;",
+                "%f2, %f2, %f1;\nst.local.f32 [two], %f1;\nld.local.f32 %f2, [one+16];",
+            );
+        let verdict = self::verdict(&beside, "[one+16]", "[two]");
+        assert!(verdict.contains("out-of-bounds"), "{verdict}");
         let unset = KERNEL.replace("%f2, %f2, %f1;", "%f2, %f2, %f0;");
         let verdict = self::verdict(&unset, "mul.f32", "add.f32");
         assert!(
