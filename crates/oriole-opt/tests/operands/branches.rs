@@ -22,6 +22,21 @@ pub const CASES: &[Case] = &[
          $L1: mov.b32 %r1, %x2; @%p2 bra $L3; $L2: add.s32 %r2, %r2, 1; $L3: @!%p2 bra $L4; @%p1 bra $L4;
          add.s32 %r2, %r2, 2; $L4: st.global.v2.b32 [%out], {%r1, %r2};",
     ),
+    fires(
+        "algebraic-simplification",
+        "algebraic-simplification.inverted-comparison",
+        "setp.lt.s32 %p1, %x1, %x2; mov.b32 %r1, 1; @!%p1 bra $L1; mov.b32 %r1, 2; $L1: setp.hi.u32 %p2, %x1, $1;
+         @!%p2 bra $L2; add.s32 %r1, %r1, 4; $L2: mov.b32 %f1, %x1; mov.b32 %f2, %x2; setp.lt.f32 %p3, %f1, %f2;
+         @!%p3 bra $L3; add.s32 %r1, %r1, 8; $L3: setp.num.f32 %p4, %f1, %f2; @!%p4 bra $L4; add.s32 %r1, %r1, 16;
+         $L4: setp.equ.f32 %p5, %f1, %f2; @!%p5 bra $L5; add.s32 %r1, %r1, 32; $L5: st.global.b32 [%out], %r1;",
+    ),
+    border(
+        "algebraic-simplification",
+        "setp.lt.s32 %p1, %x1, %x2; selp.b32 %r1, 1, 2, %p1; @!%p1 bra $L1; add.s32 %r1, %r1, 4;
+         $L1: setp.ge.u32 %p2, %x1, $1; setp.lt.and.s32 %p3, %x1, %x2, %p2; @!%p3 bra $L2; add.s32 %r1, %r1, 8;
+         $L2: setp.lt.s32 %p4|%p5, %x1, $2; @!%p4 bra $L3; add.s32 %r1, %r1, 16; $L3: @!%p5 bra $L4; add.s32 %r1, %r1, 32;
+         $L4: st.global.b32 [%out], %r1;",
+    ),
     border(
         BRANCHES,
         "and.b32 %r9, %x1, 3; mov.b32 %r1, 5; $LIST: .branchtargets $A, $B, $B, $C; brx.idx %r9, $LIST; $A: mov.b32 %r1, 6;
