@@ -16,7 +16,7 @@
 //! from a block with one way out follows it directly. None of this changes which thread executes which instruction. Blocks
 //! are merged only if they are neighbours in the text: instructions then keep their scope. Indirect branches keep their
 //! tables as they are. A branch is turned round only if it is plain, and not to fall into what is hardly ever executed:
-//! `ptxas` takes that for the usual way. Nor is it where its guard would be negated for good: `ptxas` unrolls no loop that such a
+//! `ptxas` takes that for the usual way. A branch that would keep a negated guard is not inverted: `ptxas` unrolls no loop that such a
 //! branch decides.
 //!
 //! ## Method
@@ -111,7 +111,7 @@ struct Simplifier<'run, 'editor, 'function, 'context> {
     positions: IndexVec<Block, usize>,
 }
 
-/// Whether a branch that is turned round needs no negated guard, at the latest when its comparison is the opposite one.
+/// True if the inverted branch has a positive guard, or its comparison has an opposite that gives it one.
 fn needs_no_negation(function: &Function, branch: Instruction) -> bool {
     function.format(branch).guard == Guard::IfNot || opposite_comparison(function, branch).is_some()
 }

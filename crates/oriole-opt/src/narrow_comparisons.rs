@@ -21,8 +21,8 @@
 //!
 //! ## Method
 //! Machine code compares 64 bits in two steps, and `ptxas` does not find that one would do; the low half of a register costs nothing. What was
-//! extended is compared as it was before. An `and` that nothing else reads becomes one of 32 bits: a comparison with zero is part of it
-//! then, which it is not where a conversion stands between. If nothing but low halves is read of a counter then, `narrow-counters` makes it one. Answers are
+//! extended is compared as it was before. If only the comparison reads an `and`, the `and` becomes one of 32 bits. The machine's `and`
+//! compares its result with zero, unless a conversion comes between them. If nothing but low halves is read of a counter then, `narrow-counters` makes it one. Answers are
 //! asked for before anything is changed.
 //!
 //! ## Not done
@@ -150,7 +150,7 @@ fn low_half(
                 return Operand::Value(half);
             }
             if let Some(sources) = masked(function, value) {
-                // What is masked is no mask itself, so that this ends.
+                // A mask of a mask is cut, so that this ends.
                 let [left, right] = sources.map(|source| match source {
                     Operand::Value(source) if masked(editor.function(), source).is_some() => {
                         Operand::Value(cut(editor, before, source))
@@ -176,7 +176,7 @@ fn low_half(
     }
 }
 
-/// What an `and` reads whose result nothing but one instruction does.
+/// The operands of an `and` with one reader.
 fn masked(function: &Function, value: Value) -> Option<[Operand; 2]> {
     let Definition::Instruction(instruction) = function.values()[value].definition else {
         return None;

@@ -2,7 +2,7 @@
 //!
 //! A block that has nothing left in it is passed by, unless it stands before a loop; a branch to what comes next anyway is not
 //! written, and a branch over another one is turned round, unless it leads to what is hardly ever executed: what control falls into,
-//! `ptxas` takes for the usual way. Nor is one that would need a negated guard then: `ptxas` unrolls no loop that such a branch decides.
+//! `ptxas` takes for the usual way. A branch that would need a negated guard stays: `ptxas` unrolls no loop that such a branch decides.
 //! Only now is it known which blocks are empty: copies on edges have
 //! been placed, or have turned out not to be needed. Functions that nobody has edited end their blocks as they were written.
 
@@ -25,7 +25,7 @@ pub(crate) enum Ending {
     Turned,
 }
 
-/// Whether a branch may be turned round: not towards what is hardly ever executed, and not if its guard would be negated then.
+/// True if the branch may be inverted: the result has a positive guard and does not fall into a rare block.
 fn may_be_turned(function: &Function, branch: Instruction) -> bool {
     function.format(branch).guard == Guard::IfNot && !is_hardly_taken(function, branch)
 }
