@@ -138,7 +138,15 @@ fn analyze(
         if let (Some(name), true) = (&options.kernel, kernels.is_empty()) {
             return Err(Failure::Message(format!("no kernel is named {name}")));
         }
-        Ok(oriole_report::json::write(&oriole::report::Report::new(kernels)))
+        let parameters = kernels.iter().map(|own| own.parameters.len()).max();
+        let mut given = options.arguments.keys();
+        if let Some(number) = given.find(|&&own| own as usize >= parameters.unwrap_or(0)) {
+            let message = format!("no kernel has a parameter {number}");
+            return Err(Failure::Message(message));
+        }
+        Ok(oriole_report::json::write(&oriole::report::Report::new(
+            kernels,
+        )))
     })
 }
 

@@ -77,6 +77,8 @@ def test_arguments_and_kernels_are_chosen():
     assert oriole.analyze(STRIDED, arguments={0: -1}).kernels
     with pytest.raises(oriole.PtxError, match="no kernel is named another"):
         oriole.analyze(STRIDED, kernel="another")
+    with pytest.raises(oriole.PtxError, match="no kernel has a parameter 99"):
+        oriole.analyze(STRIDED, arguments={99: 3})
     assert oriole.analyze(STRIDED, kernel="stri").kernels[0].name == "strided"
     assert oriole.analyze(STRIDED, block=(32, 8)).kernels[0].block == (32, 8, 1)
 

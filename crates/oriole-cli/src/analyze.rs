@@ -35,13 +35,14 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
         }),
     };
     let mut documents = Documents::new(arguments, &style, report)?;
-    let (mut kernels, mut names) = (0, Vec::new());
+    let (mut kernels, mut names, mut parameters) = (0, Vec::new(), 0);
     let work = |text: &Text<'_>, log: &Log<'_>| analyze(&text.input, &options, &style, log);
     let batch = Batch::or_example(&arguments.files, arguments.example, report)?;
     let tally = batch.run(report, &work, |_, texts: Vec<Analyzed>| {
         for text in texts {
             kernels += text.kernels;
             names.extend(text.names);
+            parameters = parameters.max(text.parameters);
             documents.add(text.piece)?;
         }
         Ok(())
@@ -55,6 +56,12 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
             "no kernel is named {name}: {others}"
         )));
     }
+    let mut given = arguments.arguments.iter().map(|own| own.0);
+    if let Some(number) = given.find(|&number| number >= parameters) {
+        let most = oriole::report::words::count(parameters.into(), "parameter");
+        let message = format!("--arg {number}: no kernel has a parameter {number}, at most {most}");
+        return Err(Failure::message(message));
+    }
     let is_found = documents.write()?;
     tally.finish(report)?;
     match is_found {
@@ -67,6 +74,8 @@ pub fn run(arguments: &AnalyzeArguments, report: &Reporter) -> Result<(), Failur
 struct Analyzed {
     piece: Piece,
     kernels: usize,
+    /// The most parameters of a kernel.
+    parameters: u32,
     /// The names of its kernels, if one was asked for.
     names: Vec<String>,
 }
@@ -90,10 +99,12 @@ fn analyze(
     }
     let kernels = oriole::report::of(&module, &kernels);
     let count = kernels.len();
+    let parameters = kernels.iter().map(|own| own.parameters.len() as u32).max();
     let piece = style.piece(&module, options, kernels, input.is_example);
     Ok(Analyzed {
         piece: piece.map_err(failed)?,
         kernels: count,
+        parameters: parameters.unwrap_or(0),
         names: match &options.kernel {
             Some(_) => names(&module),
             None => Vec::new(),

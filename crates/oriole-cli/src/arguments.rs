@@ -594,6 +594,12 @@ pub struct DiffArguments {
     /// The shape of blocks, as X, XxY or XxYxZ [default: what the kernel requires, else 256 threads or as many as it allows]
     #[arg(long, value_name = "XxYxZ")]
     pub block: Option<BlockShape>,
+    /// What a parameter of the kernels is, by number from 0
+    #[arg(long = "arg", value_name = "N=VALUE", value_parser = numbered)]
+    pub arguments: Vec<(u32, u64)>,
+    /// Only the kernels of this name, or part of a name: plain, demangled or mangled
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
     /// Fail if a kernel is worse
     #[arg(long)]
     pub fail_on_worse: bool,

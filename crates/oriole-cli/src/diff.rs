@@ -15,10 +15,18 @@ use std::path::Path;
 pub fn run(arguments: &DiffArguments, report: &Reporter) -> Result<(), Failure> {
     let options = AccessOptions {
         block: arguments.block.map(|block| block.0),
+        arguments: arguments.arguments.iter().copied().collect(),
+        kernel: arguments.kernel.clone(),
         ..AccessOptions::default()
     };
     let before = kernels(&arguments.before, &options, report)?;
     let after = kernels(&arguments.after, &options, report)?;
+    if let Some(name) = &arguments.kernel
+        && before.is_empty()
+        && after.is_empty()
+    {
+        return Err(Failure::message(format!("no kernel is named {name}")));
+    }
     let difference = difference::compare(&before, &after);
     let output = match arguments.json {
         true => pretty(&difference)?,
@@ -41,7 +49,14 @@ fn kernels(
         .extension()
         .is_some_and(|extension| extension == "json")
     {
-        return document(path);
+        let mut found = document(path)?;
+        found.retain(|own| {
+            options
+                .kernel
+                .as_ref()
+                .is_none_or(|name| own.is_named(name))
+        });
+        return Ok(found);
     }
     let work = |text: &Text<'_>, log: &Log<'_>| {
         let source = text.input.source();

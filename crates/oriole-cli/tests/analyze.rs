@@ -394,6 +394,7 @@ fn wrong_input_is_refused() {
         &["analyze", "--block", "2048"],
         &["analyze", "--arg", "1"],
         &["analyze", "--arg", "1=x"],
+        &["analyze", "--example", "--arg", "99=3"],
         &["analyze", "--assume", "ptr-align=3"],
         &["analyze", "--assume", "n%8"],
         &["analyze", "--grid", "0"],

@@ -162,6 +162,10 @@ fn diff_says_what_got_better_and_worse() {
         (&json["worse"], &json["kernels"][0]["name"]),
         (&Value::Bool(false), &Value::from("wide"))
     );
+    let of_kernel =
+        |name: &str| oriole(&["diff", &before, &after, "--kernel", name, "--arg", "0=0"]);
+    assert!(out(&of_kernel("wi")).starts_with("1 kernel: 1 better\n"));
+    assert_eq!(of_kernel("nothing").status.code(), Some(2));
     // Documents serve as well as files.
     let document = bench.path("before.json");
     assert_eq!(

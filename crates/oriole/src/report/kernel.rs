@@ -330,14 +330,9 @@ documented! {
 }
 
 impl Kernel {
-    pub(super) fn of(module: &Module, own: &KernelAccesses) -> Kernel {
+    pub(super) fn of(module: &Module, own: &KernelAccesses, mix: Option<InstructionMix>) -> Kernel {
         let accesses: Vec<Access> = own.accesses.iter().map(Access::of).collect();
         let demangled = Demangled::of(&own.name);
-        let defined = module.functions.iter().filter(|own| own.body.is_some());
-        let mut named = defined.filter(|it| module.text(it.name) == own.name);
-        let mix = named
-            .next()
-            .map(|function| InstructionMix::of(module, function));
         let mix = mix.map_or_else(Vec::new, |mix| mix.classes());
         let registers = own.registers.as_ref();
         let mut kernel = Kernel {

@@ -37,8 +37,10 @@ pub use kernel::{
 pub use names::Demangled;
 pub use verdict::{BestFix, FindingCounts, ProblemCount, RunVerdict, common_causes};
 
-use crate::{AccessOptions, Diagnostic, Error, KernelAccesses, Module};
+use crate::tree::Function;
+use crate::{AccessOptions, Diagnostic, Error, InstructionMix, KernelAccesses, Module};
 use schema::{documented, named};
+use std::collections::BTreeMap;
 
 /// The version of the document. Version 1 had a finding for each access, and a severity by that access alone.
 pub const VERSION: u32 = 2;
@@ -87,7 +89,15 @@ pub fn kernels(
 
 /// The report on kernels whose accesses are known, [with a summary](AccessOptions::with_summary).
 pub fn of(module: &Module, kernels: &[KernelAccesses]) -> Vec<Kernel> {
-    kernels.iter().map(|own| Kernel::of(module, own)).collect()
+    let defined = module.functions.iter().filter(|own| own.body.is_some());
+    let functions: BTreeMap<&str, &Function> =
+        defined.map(|own| (module.text(own.name), own)).collect();
+    let of = |own: &KernelAccesses| {
+        let function = functions.get(own.name.as_str());
+        let mix = function.map(|function| InstructionMix::of(module, function));
+        Kernel::of(module, own, mix)
+    };
+    kernels.iter().map(of).collect()
 }
 
 impl Report {
