@@ -299,8 +299,8 @@ struct JsonReport<'a> {
 /// A line about files that were passed on.
 #[derive(Serialize)]
 struct JsonError<'a> {
-    file: &'a str,
     error: &'a str,
+    file: &'a str,
 }
 
 /// Says what was done, where that is asked for.
