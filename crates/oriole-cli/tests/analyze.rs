@@ -332,6 +332,11 @@ fn fixes_and_causes_are_shown() {
     let chain = kernel["accesses"][access]["chain"].as_array().unwrap();
     let last = chain.last().unwrap()["instruction"].as_str().unwrap();
     assert_eq!(last, "mov.u32 %r1, %tid.x");
+    // Four adjacent floats are one access.
+    let members = ["analyze", &file("fixes.ptx"), "--kernel", "members"];
+    let text = out(&oriole(&members));
+    let fix = "join adjacent accesses of parameter 0 into one of 16 bytes: 16 → 4 sectors\n";
+    assert!(text.contains(fix), "{text}");
     // Nobody says what blocks look like.
     assert_eq!(kernel["shapes"].as_array().unwrap().len(), 4);
     assert_eq!(kernel["fixes"][0]["kind"], "block-shape");

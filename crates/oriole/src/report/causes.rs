@@ -354,7 +354,9 @@ impl Cause<'_> {
         let lanes = |lanes: u64| words::count(lanes, "lane");
         let array = array_name(access);
         let by_rows = match (&access.array, &array) {
-            (Some(own), Some(name)) if own.thread_x.len() == 1 => {
+            (Some(own), Some(name))
+                if own.thread_x.len() == 1 && self.kind == FindingKind::BankConflict =>
+            {
                 let is_row = own.thread_x[0] + 1 < own.subscripts.len();
                 is_row.then(|| match apart(access) {
                     Some(bytes) => {
