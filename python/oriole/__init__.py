@@ -78,7 +78,7 @@ class Finding:
 
     #: What it is, such as `bank-conflict`.
     kind: str
-    #: `low`, `medium` or `high`.
+    #: `low`, `undecided`, `medium` or `high`.
     severity: str
     #: Its line in the PTX.
     line: int
@@ -86,8 +86,16 @@ class Finding:
     source: Optional[SourceLine]
     #: What is wrong.
     message: str
-    #: How much is wasted over a run of the kernel, to rank by.
+    #: How much is wasted over a run of the kernel, on average.
     weight: Optional[float] = None
+    #: A name that stays when lines move and files are renamed.
+    fingerprint: str = ""
+    #: The share of the kernel's cost that is wasted for certain, from 0 to 1.
+    share: float = 0.0
+    #: Likewise, at worst.
+    share_at_worst: float = 0.0
+    #: The option of `oriole analyze` that settles an undecided cost.
+    check: Optional[str] = None
     #: What else is known of it.
     extra: Dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -181,6 +189,8 @@ class Kernel:
     loops: List[Loop]
     registers: Optional[Registers]
     occupancy: Optional[Occupancy]
+    #: What the kernel comes to: `class`, `problem`, `text`, `share`, `saved` and others.
+    verdict: Dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     extra: Dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @staticmethod
@@ -366,10 +376,10 @@ def analyze(
     shared: Optional[int] = None,
     name: str = "<ptx>",
 ) -> Analysis:
-    """Says what wastes time in each kernel. Raises `PtxError` if the PTX is malformed.
+    """Says what wastes time in each kernel. Raises `PtxError` if the PTX is malformed, or if no kernel has the name.
 
     `block` is the shape of blocks, a number or up to three; without it what each kernel requires, else 256 threads, or fewer if it allows no more. `arguments` says
-    what parameters are, by number from 0. `kernel` names the only one to analyze. `shared` is the number of bytes
+    what parameters are, by number from 0. `kernel` is the name of the only one to analyze, or a part of names. `shared` is the number of bytes
     of shared memory that the launch adds; without it, the occupancy of a kernel that uses such memory leaves it out.
     """
     if shared is not None and not 0 <= shared <= 1 << 20:

@@ -4,7 +4,7 @@ use oriole::extract::Image;
 use oriole::{AccessOptions, Level, Options};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use serde_json::json;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 
@@ -44,6 +44,38 @@ fn run<T: Send>(
     }
 }
 
+/// A function that was optimized.
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    before: u64,
+    after: u64,
+    is_better: bool,
+}
+
+/// The result of an optimization.
+#[derive(Serialize)]
+struct Done<'a> {
+    rewrites: u64,
+    functions: Vec<Function<'a>>,
+    notes: Vec<&'a str>,
+}
+
+/// A text of a container.
+#[derive(Serialize)]
+struct About<'a> {
+    architecture: String,
+    source: Option<&'a str>,
+    member: Option<&'a str>,
+    options: Option<&'a str>,
+    stored: &'a str,
+}
+
+/// JSON.
+fn written(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
 /// Optimized PTX, and JSON that says what was done.
 #[pyfunction]
 fn optimize(py: Python<'_>, ptx: &str, name: &str, level: u8) -> PyResult<(String, String)> {
@@ -61,21 +93,18 @@ fn optimize(py: Python<'_>, ptx: &str, name: &str, level: u8) -> PyResult<(Strin
     run(py, ptx, || {
         let mut module = oriole::parse(name, ptx)?;
         let report = oriole::optimize(&mut module, &Options::level(level))?;
-        let functions: Vec<_> = report
-            .functions
-            .iter()
-            .map(|own| {
-                json!({
-                    "name": own.name,
-                    "before": own.before,
-                    "after": own.after,
-                    "is_better": own.is_better,
-                })
-            })
-            .collect();
-        let notes: Vec<&str> = report.notes.iter().map(|note| &note.message[..]).collect();
-        let done = json!({"rewrites": report.rewrites, "functions": functions, "notes": notes});
-        Ok((oriole::print(&module), done.to_string()))
+        let functions = report.functions.iter().map(|own| Function {
+            name: &own.name,
+            before: own.before,
+            after: own.after,
+            is_better: own.is_better,
+        });
+        let done = Done {
+            rewrites: report.rewrites,
+            functions: functions.collect(),
+            notes: report.notes.iter().map(|note| &note.message[..]).collect(),
+        };
+        Ok((oriole::print(&module), written(&done)))
     })
 }
 
@@ -99,8 +128,19 @@ fn analyze(
     };
     run(py, ptx, || {
         let module = oriole::parse(name, ptx)?;
-        let (kernels, _) = oriole_report::json::analysis(&module, &options)?;
-        Ok(oriole_report::json::document(kernels).to_string())
+        let (kernels, _) = oriole::report::kernels(&module, &options)?;
+        if let (Some(name), true) = (&options.kernel, kernels.is_empty()) {
+            return Err(Failure::Message(format!("no kernel is named {name}")));
+        }
+        let parameters = kernels.iter().map(|own| own.parameters.len()).max();
+        let mut given = options.arguments.keys();
+        if let Some(number) = given.find(|&&own| own as usize >= parameters.unwrap_or(0)) {
+            let message = format!("no kernel has a parameter {number}");
+            return Err(Failure::Message(message));
+        }
+        Ok(oriole_report::json::write(&oriole::report::Report::new(
+            kernels,
+        )))
     })
 }
 
@@ -109,14 +149,14 @@ fn analyze(
 fn extract(py: Python<'_>, data: &[u8]) -> PyResult<Vec<(String, String)>> {
     let message = |error: oriole::extract::ExtractError| Failure::Message(error.to_string());
     let described = |image: &Image<'_>| -> Result<(String, String), Failure> {
-        let about = json!({
-            "architecture": image.architecture(),
-            "source": image.source,
-            "member": image.member,
-            "options": image.options,
-            "stored": image.compression.text(),
-        });
-        Ok((about.to_string(), image.text().map_err(message)?))
+        let about = About {
+            architecture: image.architecture(),
+            source: image.source.as_deref(),
+            member: image.member.as_deref(),
+            options: image.options.as_deref(),
+            stored: image.compression.text(),
+        };
+        Ok((written(&about), image.text().map_err(message)?))
     };
     run(py, "", || {
         let images = oriole::extract::images(data).map_err(message)?;

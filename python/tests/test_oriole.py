@@ -46,7 +46,8 @@ def test_analyze_finds_what_is_wasted():
     assert kernel.registers.low <= kernel.registers.best <= kernel.registers.high
     assert kernel.kind == "kernel"
     assert kernel.occupancy.block == (64, 1, 1)
-    assert analysis.document["version"] == 1
+    assert analysis.document["version"] == 2
+    assert kernel.verdict["class"] == "waste" and finding.share > 0.5
     assert json.loads(json.dumps(analysis.document)) == analysis.document
 
 
@@ -74,7 +75,11 @@ def test_the_boundary_and_waste_have_fields():
 
 def test_arguments_and_kernels_are_chosen():
     assert oriole.analyze(STRIDED, arguments={0: -1}).kernels
-    assert oriole.analyze(STRIDED, kernel="another").kernels == []
+    with pytest.raises(oriole.PtxError, match="no kernel is named another"):
+        oriole.analyze(STRIDED, kernel="another")
+    with pytest.raises(oriole.PtxError, match="no kernel has a parameter 99"):
+        oriole.analyze(STRIDED, arguments={99: 3})
+    assert oriole.analyze(STRIDED, kernel="stri").kernels[0].name == "strided"
     assert oriole.analyze(STRIDED, block=(32, 8)).kernels[0].block == (32, 8, 1)
 
 

@@ -1,7 +1,7 @@
 //! Which line of the source an instruction comes from.
 //!
-//! `.loc 3 166 3, function_name X, inlined_at 2 81 13` says that the code was inlined: the line to show is where it was
-//! called, and if that call was itself inlined, where that was. `.file` statements name the files. Code without `.loc` has
+//! `.loc 3 166 3, function_name X, inlined_at 2 81 13` says that the code was inlined: [`SourceLines::innermost`] is its
+//! own line, [`SourceLines::callers`] are the lines of the calls, and [`SourceLines::at`] is the outermost one. `.file` statements name the files. Code without `.loc` has
 //! only its line in the PTX. Inside of inline assembly, which `// begin inline asm` and `// end inline asm` enclose, lines are counted
 //! on from the first `.loc` as if the assembly stood in the source: only that first one counts.
 
@@ -59,8 +59,10 @@ impl SourceFiles {
 #[derive(Clone, Debug)]
 pub struct SourceLines<'files> {
     files: &'files SourceFiles,
-    /// Statement of each `.loc`, and the outermost place it stands for.
+    /// The statement and the innermost place of each `.loc`.
     places: Vec<(u32, Place)>,
+    /// By place of inlined code, the place of the call.
+    callers: BTreeMap<Place, Place>,
 }
 
 /// Inlining deeper than this is cut.
@@ -101,42 +103,57 @@ impl<'files> SourceLines<'files> {
                 found.push((index as u32, place));
             }
         }
-        let places = found
-            .into_iter()
-            .map(|(statement, mut place)| {
-                for _ in 0..DEPTH {
-                    match inlined.get(&place) {
-                        Some(&outer) => place = outer,
-                        None => break,
-                    }
-                }
-                (statement, place)
-            })
-            .collect();
-        SourceLines { files, places }
+        SourceLines {
+            files,
+            places: found,
+            callers: inlined,
+        }
     }
 
-    /// The column of the source line that a statement comes from, from 1, if one is given.
+    /// The place of a statement, innermost, then that of each call that was inlined.
+    fn chain(&self, statement: u32) -> impl Iterator<Item = Place> + '_ {
+        let behind = self.places.partition_point(|place| place.0 <= statement);
+        let own = behind.checked_sub(1).map(|own| self.places[own].1);
+        std::iter::successors(own, |place| self.callers.get(place).copied()).take(DEPTH + 1)
+    }
+
+    /// The column of the innermost source line of a statement, from 1, if one is given.
     pub fn column(&self, statement: u32) -> Option<u32> {
-        let behind = self.places.partition_point(|place| place.0 <= statement);
-        let (_, (_, _, column)) = self.places.get(behind.checked_sub(1)?)?;
-        (*column > 0).then_some(*column)
+        let (_, _, column) = self.chain(statement).find(|place| place.1 > 0)?;
+        (column > 0).then_some(column)
     }
 
-    /// Where a statement comes from.
+    /// The line of the kernel that a statement comes from: the outermost one.
     pub fn at(&self, statement: u32) -> Option<SourceLine> {
-        let behind = self.places.partition_point(|place| place.0 <= statement);
-        let (_, (file, line, _)) = self.places.get(behind.checked_sub(1)?)?;
-        if *line == 0 {
+        self.named(self.chain(statement).last()?)
+    }
+
+    /// The innermost line that a statement comes from.
+    pub fn innermost(&self, statement: u32) -> Option<SourceLine> {
+        let place = self.chain(statement).find(|place| place.1 > 0)?;
+        self.named(place)
+    }
+
+    /// The lines of the calls that were inlined around the innermost line, the innermost call first.
+    pub fn callers(&self, statement: u32) -> Vec<SourceLine> {
+        let known = self.chain(statement).filter(|place| place.1 > 0);
+        known
+            .skip(1)
+            .filter_map(|place| self.named(place))
+            .collect()
+    }
+
+    fn named(&self, (file, line, _): Place) -> Option<SourceLine> {
+        if line == 0 {
             return None;
         }
         let file = self
             .files
             .names
-            .get(file)
+            .get(&file)
             .cloned()
             .unwrap_or_else(|| format!("file {file}"));
-        Some(SourceLine { file, line: *line })
+        Some(SourceLine { file, line })
     }
 }
 

@@ -109,8 +109,10 @@ pub unsafe extern "C" fn oriole_analyze(
     };
     caught(&name, bytes, |name, text| {
         let module = oriole::parse(name, text)?;
-        let (kernels, _) = oriole_report::json::analysis(&module, &options)?;
-        Ok(oriole_report::json::document(kernels).to_string())
+        let (kernels, _) = oriole::report::kernels(&module, &options)?;
+        Ok(oriole_report::json::write(&oriole::report::Report::new(
+            kernels,
+        )))
     })
 }
 

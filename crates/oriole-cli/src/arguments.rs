@@ -3,7 +3,8 @@
 use crate::deferred::Deferred;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use oriole::{Finding, FindingKind, FindingSeverity, Profile};
+use oriole::report::{Finding, Severity};
+use oriole::{FindingKind, Profile};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -64,6 +65,8 @@ pub enum Format {
     Sarif,
     /// One HTML file that needs no other, of `analyze`.
     Html,
+    /// One line for each finding, of `analyze`.
+    Short,
 }
 
 /// What to do.
@@ -87,12 +90,8 @@ pub enum Command {
     Scev(Deferred<ScevArguments>),
     /// Show which memory accesses waste sectors or wavefronts and how sure that is, and what else is wrong
     Analyze(Deferred<AnalyzeArguments>),
-    /// Explain a kind of finding of `oriole analyze`: what it is, why it costs, how to fix it; without one, list all
-    Explain {
-        /// The kind.
-        #[arg(value_parser = PossibleValuesParser::new(FindingKind::ALL.map(FindingKind::text)))]
-        kind: Option<String>,
-    },
+    /// Explain a kind of finding of `oriole analyze`, or the findings of a line in full; without an argument, list all kinds
+    Explain(Deferred<ExplainArguments>),
     /// Show what got better and worse between two versions of kernels
     Diff(Deferred<DiffArguments>),
     /// List the passes and the pipeline of each level, with the names that ptxas has for them
@@ -485,15 +484,37 @@ pub struct ScevArguments {
     pub json: bool,
 }
 
+/// Arguments of `oriole explain`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    oriole explain bank-conflict                  what it is, why it costs, how to fix it\n  \
+    oriole explain kernel.ptx:87                  the finding of a line of PTX in full\n  \
+    oriole explain transpose.cu:18 kernel.ptx     the finding of a line of the source")]
+pub struct ExplainArguments {
+    /// A kind of finding, or FILE:LINE of the source or the PTX
+    #[arg(value_name = "KIND|FILE:LINE")]
+    pub what: Option<String>,
+    /// PTX files and folders with the line [default: the file itself, else its folder]
+    pub files: Vec<PathBuf>,
+    /// The shape of blocks, as X, XxY or XxYxZ
+    #[arg(long, value_name = "XxYxZ")]
+    pub block: Option<BlockShape>,
+    /// Folders to look for source files in; may be repeated
+    #[arg(long, value_name = "FOLDER")]
+    pub source_root: Vec<PathBuf>,
+}
+
 /// Arguments of `oriole analyze`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "Costs are sectors of 32 bytes (global and local memory) or wavefronts (shared memory) of one request: one instruction of one warp.\n\n\
     Exit status: 0 done, 1 a finding of --fail-on, 2 bad input.\n\n\
     Examples:\n  \
-    oriole analyze kernel.ptx                     findings of every kernel, worst first\n  \
+    oriole analyze kernel.ptx                     the verdict, and what to change first\n  \
     oriole analyze kernel.ptx --block 32x8 --arg 3=4096\n  \
-    oriole analyze kernel.ptx --all               every access\n  \
+    oriole analyze kernel.ptx --all               every finding, access and loop\n  \
+    oriole analyze kernel.ptx --kernel matmul     all of one kernel\n  \
+    oriole analyze build/ --format short          one line for each finding\n  \
     oriole analyze kernel.ptx --fail-on high,bank-conflict\n  \
     oriole analyze build/ --format html -o report.html\n  \
     oriole analyze build/ --baseline known.json   fail only on what is not in known.json\n  \
@@ -505,7 +526,7 @@ pub struct AnalyzeArguments {
     /// Use the embedded example kernel, and read nothing
     #[arg(long, conflicts_with = "files")]
     pub example: bool,
-    /// Only this kernel
+    /// Everything about the kernels of this name, or part of a name: plain, demangled or mangled
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
     /// The shape of blocks, as X, XxY or XxYxZ [default: what the kernel requires, else 256 threads or as many as it allows]
@@ -523,9 +544,12 @@ pub struct AnalyzeArguments {
     /// What holds of parameters: `ptr-align=16` of all pointers, `3%8` of the parameter with that number
     #[arg(long, value_name = "WHAT,…", value_delimiter = ',')]
     pub assume: Vec<Assumed>,
-    /// Print every access, not only those with findings
+    /// Print every finding, access and loop
     #[arg(long)]
     pub all: bool,
+    /// Print the number of findings only
+    #[arg(long, short, conflicts_with = "all")]
+    pub quiet: bool,
     /// Fail if there is a finding of this severity or above, or of this kind
     #[arg(
         long,
@@ -554,8 +578,8 @@ pub struct AnalyzeArguments {
 /// Arguments of `oriole diff`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Kernels are matched by name. Of each: the waste of all findings, occupancy, predicted registers, PTX instructions, and \
-    which findings are new or fixed. A kernel is worse if there is a new finding, or if the first of these numbers that changed is worse.\n\n\
+    after_help = "Kernels are matched by name, findings by cause. Waste, findings above low and occupancy decide whether a kernel is better or \
+    worse; registers and instructions are shown. Where a loop count is assumed, shares of the cost are compared.\n\n\
     Exit status: 0 done, 1 a kernel is worse and --fail-on-worse is given, 2 bad input.\n\n\
     Examples:\n  \
     oriole diff before.ptx after.ptx\n  \
@@ -570,6 +594,12 @@ pub struct DiffArguments {
     /// The shape of blocks, as X, XxY or XxYxZ [default: what the kernel requires, else 256 threads or as many as it allows]
     #[arg(long, value_name = "XxYxZ")]
     pub block: Option<BlockShape>,
+    /// What a parameter of the kernels is, by number from 0
+    #[arg(long = "arg", value_name = "N=VALUE", value_parser = numbered)]
+    pub arguments: Vec<(u32, u64)>,
+    /// Only the kernels of this name, or part of a name: plain, demangled or mangled
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
     /// Fail if a kernel is worse
     #[arg(long)]
     pub fail_on_worse: bool,
@@ -582,7 +612,7 @@ pub struct DiffArguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnalyzeFailOn {
     /// A finding that matters so much or more.
-    Severity(FindingSeverity),
+    Severity(Severity),
     /// A finding of this kind.
     Kind(FindingKind),
 }
@@ -598,7 +628,7 @@ impl AnalyzeFailOn {
 
     /// What can be given.
     fn names() -> impl Iterator<Item = &'static str> {
-        let severities = FindingSeverity::ALL.map(FindingSeverity::text);
+        let severities = Severity::ALL.map(Severity::text);
         let kinds = FindingKind::ALL.map(FindingKind::text);
         severities.into_iter().chain(kinds)
     }
@@ -616,12 +646,11 @@ impl std::str::FromStr for AnalyzeFailOn {
     type Err = String;
 
     fn from_str(text: &str) -> Result<AnalyzeFailOn, String> {
-        let mut severities = FindingSeverity::ALL.into_iter();
-        let severity = severities.find(|severity| severity.text() == text);
+        let severity = Severity::from_text(text);
         let kind = FindingKind::from_text(text);
         let severity = severity.map(AnalyzeFailOn::Severity);
         let found = severity.or(kind.map(AnalyzeFailOn::Kind));
-        found.ok_or_else(|| format!("there is no finding `{text}`"))
+        found.ok_or_else(|| format!("there is no kind or severity {text}"))
     }
 }
 

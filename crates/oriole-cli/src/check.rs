@@ -100,7 +100,7 @@ pub fn run(arguments: &CheckArguments, report: &Reporter) -> Result<(), Failure>
             is_internal |= text.internal;
             rules.extend(text.rules);
             match report.format() {
-                Format::Text | Format::Html => {
+                Format::Text | Format::Html | Format::Short => {
                     std::io::stderr().write_all(text.output.as_bytes())?;
                 }
                 Format::Json => output::standard()?.write_all(text.output.as_bytes())?,

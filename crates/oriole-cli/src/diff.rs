@@ -7,37 +7,56 @@ use crate::documents::pretty;
 use crate::files::{self, Text};
 use crate::report::{Log, Reporter};
 use oriole::AccessOptions;
+use oriole::report::Kernel;
 use oriole_diagnostics::printable_text;
 use oriole_report::{difference, json};
-use serde_json::Value;
 use std::path::Path;
 
 pub fn run(arguments: &DiffArguments, report: &Reporter) -> Result<(), Failure> {
     let options = AccessOptions {
         block: arguments.block.map(|block| block.0),
+        arguments: arguments.arguments.iter().copied().collect(),
+        kernel: arguments.kernel.clone(),
         ..AccessOptions::default()
     };
     let before = kernels(&arguments.before, &options, report)?;
     let after = kernels(&arguments.after, &options, report)?;
+    if let Some(name) = &arguments.kernel
+        && before.is_empty()
+        && after.is_empty()
+    {
+        return Err(Failure::message(format!("no kernel is named {name}")));
+    }
     let difference = difference::compare(&before, &after);
     let output = match arguments.json {
-        true => pretty(&difference.json())?,
+        true => pretty(&difference)?,
         false => printable_text(&difference.text()).into_owned(),
     };
     files::write(None, &output)?;
-    match arguments.fail_on_worse && difference.is_worse() {
+    match arguments.fail_on_worse && difference.worse {
         true => Err(Failure::Found),
         false => Ok(()),
     }
 }
 
 /// The kernels of a file, a folder or a document.
-fn kernels(path: &Path, options: &AccessOptions, report: &Reporter) -> Result<Vec<Value>, Failure> {
+fn kernels(
+    path: &Path,
+    options: &AccessOptions,
+    report: &Reporter,
+) -> Result<Vec<Kernel>, Failure> {
     if path
         .extension()
         .is_some_and(|extension| extension == "json")
     {
-        return document(path);
+        let mut found = document(path)?;
+        found.retain(|own| {
+            options
+                .kernel
+                .as_ref()
+                .is_none_or(|name| own.is_named(name))
+        });
+        return Ok(found);
     }
     let work = |text: &Text<'_>, log: &Log<'_>| {
         let source = text.input.source();
@@ -47,11 +66,10 @@ fn kernels(path: &Path, options: &AccessOptions, report: &Reporter) -> Result<Ve
             shared: files::triton_shared(&text.input),
             ..options.clone()
         };
-        let (mut kernels, notes) = json::analysis(&module, &options).map_err(failed)?;
+        let (kernels, notes) = oriole::report::kernels(&module, &options).map_err(failed)?;
         if !notes.is_empty() {
             log.diagnostics(&source, &notes);
         }
-        kernels.iter_mut().for_each(json::keep_summary);
         Ok(kernels)
     };
     let mut found = Vec::new();
@@ -64,17 +82,13 @@ fn kernels(path: &Path, options: &AccessOptions, report: &Reporter) -> Result<Ve
     Ok(found)
 }
 
-fn document(path: &Path) -> Result<Vec<Value>, Failure> {
+fn document(path: &Path) -> Result<Vec<Kernel>, Failure> {
     let (name, bytes) = files::read_bytes(path)?;
-    let wrong = |reason: String| {
+    let read = json::read(&String::from_utf8_lossy(&bytes));
+    let wrong = |reason| {
         Failure::message(format!(
-            "`{name}` is no document of `oriole analyze --json`: {reason}"
+            "{name} is not a report of oriole analyze --json: {reason}"
         ))
     };
-    let value: Value = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
-    if value["version"] != json::VERSION {
-        return Err(wrong(format!("its version is not {}", json::VERSION)));
-    }
-    let kernels = value["kernels"].as_array().cloned();
-    kernels.ok_or_else(|| wrong("it has no kernels".to_owned()))
+    Ok(read.map_err(wrong)?.kernels)
 }

@@ -9,7 +9,7 @@ use crate::report::{Log, Reporter};
 use oriole::extract::{self, Image};
 use oriole_diagnostics::printable_line;
 use oriole_files::Replacement;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::io::{Read, Write as _};
@@ -101,20 +101,48 @@ impl Found {
         line
     }
 
-    fn json(&self) -> Value {
-        json!({
-            "index": self.index,
-            "architecture": self.architecture,
-            "ptx": self.version,
-            "bytes": self.bytes,
-            "stored": self.stored,
-            "kernels": self.kernels,
-            "source": self.source,
-            "member": self.member,
-            "options": self.options,
-            "written": self.written,
-        })
+    fn json(&self) -> JsonText<'_> {
+        JsonText {
+            index: self.index,
+            architecture: &self.architecture,
+            ptx: &self.version,
+            bytes: self.bytes,
+            stored: self.stored,
+            kernels: self.kernels.as_deref(),
+            source: self.source.as_deref(),
+            member: self.member.as_deref(),
+            options: self.options.as_deref(),
+            written: self.written.as_deref(),
+        }
     }
+}
+
+/// A text, as JSON.
+#[derive(Serialize)]
+struct JsonText<'a> {
+    index: usize,
+    architecture: &'a str,
+    ptx: &'a str,
+    bytes: usize,
+    stored: &'a str,
+    kernels: Option<&'a [String]>,
+    source: Option<&'a str>,
+    member: Option<&'a str>,
+    options: Option<&'a str>,
+    written: Option<&'a Path>,
+}
+
+/// A file with its texts, as JSON.
+#[derive(Serialize)]
+struct JsonFile<'a> {
+    file: &'a Path,
+    texts: Vec<JsonText<'a>>,
+}
+
+/// The document without its files.
+#[derive(Serialize)]
+struct Rest {
+    version: u32,
 }
 
 /// Where texts go.
@@ -301,7 +329,7 @@ pub fn run(arguments: &ExtractArguments, report: &Reporter) -> Result<(), Failur
     let count: usize = texts_in.iter().sum();
     let is_list = !matches!(output, Output::Single(_));
     if arguments.json && is_list && count > 0 {
-        sink.write(&list.finish(&json!({"version": 1})))?;
+        sink.write(&list.finish(&Rest { version: 1 }))?;
     }
     sink.finish()?;
     let has_failed = tally.failed > 0;
@@ -335,8 +363,8 @@ pub fn run(arguments: &ExtractArguments, report: &Reporter) -> Result<(), Failur
 fn list_of(file: &Path, texts: &[Found], as_json: bool, list: &mut JsonList) -> String {
     let mut output = String::new();
     if as_json {
-        let texts: Vec<Value> = texts.iter().map(Found::json).collect();
-        let element = JsonList::element(&json!({"file": file, "texts": texts}));
+        let texts = texts.iter().map(Found::json).collect();
+        let element = JsonList::element(&JsonFile { file, texts });
         list.add(&[element], &mut output);
         return output;
     }

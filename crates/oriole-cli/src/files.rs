@@ -91,10 +91,16 @@ pub fn triton_shared(input: &Input) -> Option<u32> {
     if !about.is_file() || about.len() > MOST_METADATA {
         return None;
     }
-    let metadata: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
-    // Other tools write files of this name, too.
-    metadata.get("num_warps")?.as_u64()?;
-    metadata.get("shared")?.as_u64()?.try_into().ok()
+    let metadata: TritonMetadata = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+    metadata.shared.try_into().ok()
+}
+
+/// Triton's metadata of a kernel. Other tools write files of this name, too: these have other fields.
+#[derive(serde::Deserialize)]
+struct TritonMetadata {
+    #[serde(rename = "num_warps")]
+    _warps: u64,
+    shared: u64,
 }
 
 /// Reads a file, the standard input for `-`; without one, what [`named_or_input`] says.

@@ -42,7 +42,7 @@ pub fn passes() -> Result<(), Failure> {
 }
 
 /// The page of a kind of finding, or all kinds with what they are.
-pub fn explain(kind: Option<&str>) -> Result<(), Failure> {
+pub fn kinds(kind: Option<&str>) -> Result<(), Failure> {
     let mut output = output::standard()?;
     if let Some(kind) = kind.and_then(FindingKind::from_text) {
         write!(output, "{}", kind.page())?;

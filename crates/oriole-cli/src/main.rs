@@ -16,6 +16,7 @@ mod deferred;
 mod diff;
 mod documents;
 mod dump;
+mod explain;
 mod extract;
 mod files;
 mod graphviz;
@@ -28,6 +29,7 @@ mod report;
 mod run;
 mod scev;
 mod shell;
+mod sources;
 mod summary;
 mod tree_text;
 mod verify;
@@ -80,7 +82,7 @@ fn most_threads() -> usize {
 }
 
 /// Prints help, or what is wrong with the arguments, whose words are shown as text whatever is in them.
-fn explain(error: &clap::Error) -> ExitCode {
+fn explain_usage(error: &clap::Error) -> ExitCode {
     let is_hostile = std::env::args_os().any(|argument| {
         let argument = argument.to_string_lossy();
         oriole_diagnostics::printable_text(&argument) != argument
@@ -117,7 +119,7 @@ fn caught(run: impl FnOnce() -> ExitCode + std::panic::UnwindSafe) -> ExitCode {
 fn command() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return explain(&error),
+        Err(error) => return explain_usage(&error),
     };
     if let Some(jobs) = arguments.common.jobs {
         let pool = rayon::ThreadPoolBuilder::new();
@@ -130,9 +132,14 @@ fn command() -> ExitCode {
         let _ = pool.build_global();
     }
     let report = report::Reporter::new(&arguments.common);
-    let is_html = arguments.common.format == arguments::Format::Html;
-    if is_html && !matches!(&arguments.command, Command::Analyze(_)) {
-        report.message("error", "--format html is for `oriole analyze`");
+    let format = match arguments.common.format {
+        arguments::Format::Html => Some("html"),
+        arguments::Format::Short => Some("short"),
+        _ => None,
+    };
+    let is_analysis = matches!(&arguments.command, Command::Analyze(_));
+    if let Some(format) = format.filter(|_| !is_analysis) {
+        report.message("error", &format!("--format {format} is for oriole analyze"));
         return ExitCode::from(2);
     }
     let result = match &arguments.command {
@@ -145,7 +152,7 @@ fn command() -> ExitCode {
         Command::Pressure(options) => pressure::run(options, &report),
         Command::Scev(options) => scev::run(options, &report),
         Command::Analyze(options) => analyze::run(options, &report),
-        Command::Explain { kind } => lists::explain(kind.as_deref()),
+        Command::Explain(options) => explain::run(options, &report),
         Command::Diff(options) => diff::run(options, &report),
         Command::Passes => lists::passes(),
         Command::Knobs => lists::knobs(),

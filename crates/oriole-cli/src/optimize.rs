@@ -13,7 +13,7 @@ use crate::verify;
 use oriole::{Fuel, Keep, LaunchLimits, Level, Module, Options, Profile, Remark, Report, Source};
 use oriole_diagnostics::{printable_json, printable_line, printable_text};
 use oriole_isa::Target;
-use serde_json::json;
+use serde::Serialize;
 use std::io::Write;
 
 fn options(arguments: &OptArguments) -> Result<Options, Failure> {
@@ -225,30 +225,48 @@ fn statistics(done: &Report) {
     }
 }
 
+/// A line of the source, as JSON.
+#[derive(Serialize)]
+struct JsonSource<'a> {
+    file: &'a str,
+    line: u32,
+}
+
+/// A remark, as JSON.
+#[derive(Serialize)]
+struct JsonRemark<'a> {
+    function: &'a str,
+    pass: &'a str,
+    rewrite: &'a str,
+    why: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    mnemonic: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    equal_line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<JsonSource<'a>>,
+}
+
 /// One JSON object a line.
 fn remarks_as_json(remarks: &[Remark]) -> String {
-    remarks
-        .iter()
-        .map(|remark| {
-            let mut object = json!({
-                "function": remark.function,
-                "pass": remark.pass(),
-                "rewrite": remark.counter,
-                "why": remark.why,
-            });
-            if !remark.mnemonic.is_empty() {
-                object["mnemonic"] = json!(remark.mnemonic);
-            }
-            if let Some(line) = remark.line {
-                object["line"] = json!(line);
-            }
-            if let Some(line) = remark.equal_line {
-                object["equal_line"] = json!(line);
-            }
-            if let Some(source) = &remark.source {
-                object["source"] = json!({"file": source.file, "line": source.line});
-            }
-            format!("{}\n", printable_json(&object.to_string()))
-        })
-        .collect()
+    let line = |remark: &Remark| {
+        let object = JsonRemark {
+            function: &remark.function,
+            pass: remark.pass(),
+            rewrite: remark.counter,
+            why: remark.why,
+            mnemonic: &remark.mnemonic,
+            line: remark.line,
+            equal_line: remark.equal_line,
+            source: remark.source.as_ref().map(|source| JsonSource {
+                file: &source.file,
+                line: source.line,
+            }),
+        };
+        let text = serde_json::to_string(&object).unwrap_or_default();
+        format!("{}\n", printable_json(&text))
+    };
+    remarks.iter().map(line).collect()
 }

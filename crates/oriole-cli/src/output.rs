@@ -3,7 +3,7 @@
 use crate::Failure;
 use oriole_diagnostics::{printable_json, sarif};
 use oriole_files::Replacement;
-use serde_json::Value;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
@@ -83,7 +83,12 @@ const RESULT: &str = "        ";
 const RESULTS: &str = "\"results\": [";
 
 fn log_without_results(rules: &BTreeSet<String>) -> String {
-    format!("{:#}\n", sarif::log_without_results(rules))
+    format!("{}\n", pretty(&sarif::log_without_results(rules)))
+}
+
+/// A value as JSON of several lines.
+fn pretty(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
 impl JsonList {
@@ -108,12 +113,12 @@ impl JsonList {
     }
 
     /// What a value is as an element of a document's list.
-    pub fn element(value: &Value) -> String {
+    pub fn element(value: &impl Serialize) -> String {
         indented(value, ELEMENT)
     }
 
     /// What a value is as a result of a SARIF log.
-    pub fn result(value: &Value) -> String {
+    pub fn result(value: &impl Serialize) -> String {
         indented(value, RESULT)
     }
 
@@ -130,8 +135,8 @@ impl JsonList {
     }
 
     /// Ends the list and adds the other fields, of which there is at least one.
-    pub fn finish(self, others: &Value) -> String {
-        let others = format!("{others:#}");
+    pub fn finish(self, others: &impl Serialize) -> String {
+        let others = pretty(others);
         let others = printable_json(others.trim_start_matches('{'));
         format!("{},{others}\n", self.end())
     }
@@ -153,22 +158,37 @@ impl JsonList {
     }
 }
 
-fn indented(value: &Value, indent: &str) -> String {
-    let text = format!("{value:#}").replace('\n', &format!("\n{indent}"));
+fn indented(value: &impl Serialize, indent: &str) -> String {
+    let text = pretty(value).replace('\n', &format!("\n{indent}"));
     printable_json(&text).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    #[derive(Serialize)]
+    struct Element {
+        name: Option<&'static str>,
+        list: Vec<Vec<u32>>,
+    }
+
+    #[derive(Serialize)]
+    struct Whole<'a> {
+        all: &'a [Element],
+        version: u32,
+    }
+
+    #[derive(Serialize)]
+    struct Rest {
+        version: u32,
+    }
 
     #[test]
     fn a_list_that_comes_in_pieces_is_written_as_at_once() {
+        let element = |name, list| Element { name, list };
         let elements = [
-            json!({"name": "a\nb", "list": [1, [], {}]}),
-            json!(null),
-            json!([]),
+            element(Some("a\nb"), vec![vec![1, 2], Vec::new()]),
+            element(None, Vec::new()),
         ];
         for count in 0..=elements.len() {
             let mut list = JsonList::new("all");
@@ -176,18 +196,23 @@ mod tests {
             for element in &elements[..count] {
                 list.add(&[JsonList::element(element)], &mut output);
             }
-            output += &list.finish(&json!({"version": 1}));
-            let whole = json!({"all": &elements[..count], "version": 1});
-            assert_eq!(output, format!("{whole:#}\n"));
+            output += &list.finish(&Rest { version: 1 });
+            let all = &elements[..count];
+            let whole = pretty(&Whole { all, version: 1 });
+            assert_eq!(output, format!("{whole}\n"));
         }
     }
 
     #[test]
     fn so_is_a_log() {
-        let results = [
-            json!({"ruleId": "a", "message": {"text": "\"results\": []"}}),
-            json!({"ruleId": "b"}),
-        ];
+        let finding = |rule: &str, text: &str| sarif::Finding {
+            rule_id: rule.to_owned(),
+            message: sarif::Message {
+                text: text.to_owned(),
+            },
+            ..sarif::Finding::default()
+        };
+        let results = [finding("a", "\"results\": []"), finding("b", "")];
         for count in 0..=results.len() {
             let results = &results[..count];
             let mut list = JsonList::of_results();
@@ -195,10 +220,10 @@ mod tests {
             for result in results {
                 list.add(&[JsonList::result(result)], &mut output);
             }
-            let rules = results.iter().filter_map(sarif::rule);
-            output += &list.finish_results(&rules.map(str::to_owned).collect());
+            let rules = results.iter().map(|own| own.rule_id.clone());
+            output += &list.finish_results(&rules.collect());
             let whole = sarif::log(results.to_vec());
-            assert_eq!(output, format!("{whole:#}\n"));
+            assert_eq!(output, format!("{}\n", pretty(&whole)));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `oriole pressure`: register pressure, predicted registers and occupancy of every function.
 
+mod json;
 mod text;
 
 use crate::Failure;
@@ -10,18 +11,7 @@ use crate::files::{Input, Text, triton_shared};
 use crate::output::{JsonList, Sink};
 use crate::report::{Log, Reporter};
 use oriole::Module;
-use oriole::pressure::{
-    Cliff, FunctionKind, FunctionPressure, LiveRegister, PressureOptions, PtxPlace, RegisterOrigin,
-    ShapeOccupancy, Target,
-};
-use serde_json::{Value, json};
-
-fn place_json(place: &PtxPlace) -> Value {
-    match &place.source {
-        Some(source) => json!({"ptx": place.ptx, "file": source.file, "line": source.line}),
-        None => json!({"ptx": place.ptx}),
-    }
-}
+use oriole::pressure::{FunctionKind, FunctionPressure, PressureOptions, Target};
 
 /// What is said of a text.
 struct Measured {
@@ -74,12 +64,12 @@ pub fn run(arguments: &PressureArguments, report: &Reporter) -> Result<(), Failu
     })?;
     if !tally.is_empty() {
         let rest = match arguments.json {
-            true => list.finish(&json!({
-                "version": 1,
-                "target": target,
-                "limit": arguments.maxreg,
-                "above_limit": above.iter().map(|own| own.0.as_str()).collect::<Vec<_>>(),
-            })),
+            true => list.finish(&json::Rest {
+                above_limit: above.iter().map(|own| own.0.as_str()).collect(),
+                limit: arguments.maxreg,
+                target,
+                version: 1,
+            }),
             false => style.above(arguments.maxreg, &above),
         };
         sink.write(&rest)?;
@@ -123,7 +113,7 @@ fn measure(
         log.diagnostics(&input.source(), &notes);
     }
     let function = |one: &FunctionPressure| match arguments.json {
-        true => JsonList::element(&as_json(&input.name, one)),
+        true => JsonList::element(&json::Function::of(&input.name, one)),
         false => style.function(one),
     };
     let is_above = |one: &&FunctionPressure| one.registers() > arguments.maxreg;
@@ -181,87 +171,5 @@ fn target(named: Option<&str>, module: &Module) -> Result<Target, Failure> {
         Failure::message(format!(
             "`{name}` is no target; expected one such as `sm_90`"
         ))
-    })
-}
-
-fn as_json(file: &str, report: &FunctionPressure) -> Value {
-    let cliff = |cliff: Option<Cliff>| {
-        cliff.map(|cliff| json!({"at": cliff.at, "blocks": cliff.blocks, "warps": cliff.warps}))
-    };
-    let shape = |shape: &ShapeOccupancy| {
-        json!({
-            "block": shape.threads,
-            "blocks": shape.occupancy.blocks,
-            "warps": shape.occupancy.warps,
-            "percent": shape.occupancy.percent(),
-            "limiter": shape.occupancy.limiter().text(),
-            "limiters": shape.occupancy.limiters().map(|limiter| limiter.text()).collect::<Vec<_>>(),
-            "cliffs": {
-                "fewer_registers": cliff(shape.cliffs.fewer_registers),
-                "more_registers": cliff(shape.cliffs.more_registers),
-                "less_shared": cliff(shape.cliffs.less_shared),
-                "more_shared": cliff(shape.cliffs.more_shared),
-            },
-            "helpful": shape.helpful,
-        })
-    };
-    let register = |live: &LiveRegister| {
-        let (origin, defined) = match &live.origin {
-            RegisterOrigin::Instruction(place) => ("instruction", Some(place_json(place))),
-            RegisterOrigin::Parameter => ("parameter", None),
-            RegisterOrigin::Never => ("never", None),
-            _ => ("several", None),
-        };
-        json!({
-            "name": live.name,
-            "bits": live.bits,
-            "origin": origin,
-            "defined": defined,
-            "next_use": live.next_use.as_ref().map(place_json),
-            "rematerializable": live.rematerializable,
-        })
-    };
-    let registers = |list: &[LiveRegister]| list.iter().map(register).collect::<Vec<Value>>();
-    json!({
-        "file": file,
-        "target": report.target.to_string(),
-        "name": report.name,
-        "kind": match report.kind {
-            FunctionKind::Entry => "kernel",
-            FunctionKind::Function => "function",
-        },
-        "instructions": report.instructions,
-        "peak": {
-            "data": report.data_peak,
-            "predicate": report.predicate_peak,
-            "line": report.peak.as_ref().map(|place| place.source.as_ref().map_or(place.ptx, |source| source.line)),
-            "at": report.peak.as_ref().map(place_json),
-            "live": registers(&report.live),
-        },
-        "undefined": registers(&report.undefined),
-        "registers": {
-            "low": report.prediction.low,
-            "best": report.prediction.best,
-            "high": report.prediction.high,
-            "ptxas": report.assembled.as_ref().and_then(|assembled| assembled.registers),
-        },
-        "spills": report.assembled.as_ref().map(|assembled| json!({
-            "stores": assembled.spill_stores,
-            "loads": assembled.spill_loads,
-            "stack": assembled.stack,
-        })),
-        "shared": {
-            "static": report.assembled.as_ref().map_or(report.resources.shared, |assembled| assembled.shared),
-            "dynamic": report.resources.dynamic_shared,
-            "given": report.shapes.first().and_then(|shape| shape.dynamic_shared.bytes()),
-        },
-        "local": report.resources.local,
-        "barriers": report.resources.barriers,
-        "occupancy": report.shapes.first().map(shape),
-        "shapes": report.shapes.iter().map(shape).collect::<Vec<_>>(),
-        "pressure": report.along,
-        "lines": report.lines.iter().map(|own| json!({
-            "file": own.line.file, "line": own.line.line, "instructions": own.instructions, "peak": own.peak,
-        })).collect::<Vec<_>>(),
     })
 }

@@ -23,7 +23,10 @@ impl Reporter {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => {
-                terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                let is_set = |name: &str| std::env::var_os(name).is_some_and(|own| !own.is_empty());
+                let is_dumb = std::env::var_os("TERM").is_some_and(|own| own == "dumb");
+                let is_forced = is_set("CLICOLOR_FORCE");
+                !is_set("NO_COLOR") && (is_forced || terminal && !is_dumb)
             }
         };
         Reporter {
@@ -37,7 +40,7 @@ impl Reporter {
             limit: match (common.error_limit, common.format) {
                 (Some(0), _) => usize::MAX,
                 (Some(limit), _) => limit,
-                (None, Format::Text | Format::Html) => 20,
+                (None, Format::Text | Format::Html | Format::Short) => 20,
                 (None, _) => 100,
             },
         }
@@ -68,12 +71,18 @@ impl Reporter {
         let _ = std::io::stderr().write_all(message(level, text).as_bytes());
     }
 
+    /// Lines on the standard error.
+    pub fn text(&self, text: &str) {
+        let text = oriole_diagnostics::printable_text(text);
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+
     /// Diagnostics of one file as text in the format asked for.
     pub fn format_all(&self, source: &Source<'_>, diagnostics: &[Diagnostic]) -> String {
         let mut output = String::new();
         for diagnostic in self.shown(diagnostics) {
             match self.format {
-                Format::Text | Format::Html => {
+                Format::Text | Format::Html | Format::Short => {
                     output.push_str(&render(source, diagnostic, self.color));
                     output.push('\n');
                 }
@@ -85,13 +94,15 @@ impl Reporter {
                 }
                 Format::Sarif => {
                     let result = sarif::result(source, diagnostic);
-                    output.push_str(&printable_json(&result.to_string()));
+                    output.push_str(&printable_json(
+                        &serde_json::to_string(&result).unwrap_or_default(),
+                    ));
                     output.push('\n');
                 }
             }
         }
         let left = diagnostics.len() - self.shown(diagnostics).len();
-        if left > 0 && matches!(self.format, Format::Text | Format::Html) {
+        if left > 0 && matches!(self.format, Format::Text | Format::Html | Format::Short) {
             let name = printable_line(source.name());
             output.push_str(&format!(
                 "oriole: note: {left} more for {name} not shown; --error-limit 0 shows all\n\n"
@@ -126,11 +137,14 @@ impl Reporter {
                     .iter()
                     .map(|diagnostic| sarif::result(source, diagnostic))
                     .collect();
-                printable_json(&format!("{:#}\n", sarif::log(results))).into_owned()
+                {
+                    let log = serde_json::to_string_pretty(&sarif::log(results));
+                    printable_json(&format!("{}\n", log.unwrap_or_default())).into_owned()
+                }
             }
             _ => self.format_all(source, diagnostics),
         };
-        if matches!(self.format, Format::Text | Format::Html) {
+        if matches!(self.format, Format::Text | Format::Html | Format::Short) {
             let errors = diagnostics
                 .iter()
                 .filter(|diagnostic| diagnostic.severity == oriole::Severity::Error)

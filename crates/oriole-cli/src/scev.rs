@@ -6,11 +6,11 @@ use crate::batch::Batch;
 use crate::files::Text;
 use crate::output::{JsonList, Sink};
 use crate::report::{Log, Reporter};
+use oriole::report::{Loop, Place};
 use oriole::{EvolutionOptions, EvolutionReport, SourceLine};
 use oriole_analysis::scalar_evolution::Knobs;
 use oriole_diagnostics::printable_text;
-use oriole_report::json::{loop_json, source_json};
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::fmt::Write;
 
 pub fn run(arguments: &ScevArguments, report: &Reporter) -> Result<(), Failure> {
@@ -43,7 +43,7 @@ pub fn run(arguments: &ScevArguments, report: &Reporter) -> Result<(), Failure> 
         sink.write(&output)
     })?;
     if arguments.json && !tally.is_empty() {
-        sink.write(&list.finish(&json!({"version": 1})))?;
+        sink.write(&list.finish(&Rest { version: 1 }))?;
     }
     sink.finish()?;
     tally.finish(report)
@@ -116,21 +116,43 @@ fn render(report: &EvolutionReport, values: bool) -> String {
     output
 }
 
-fn as_json(report: &EvolutionReport) -> Value {
-    let loops: Vec<Value> = report.loops.iter().map(loop_json).collect();
-    let values: Vec<Value> = report
-        .values
-        .iter()
-        .map(|value| {
-            json!({
-                "name": value.name,
-                "line": value.line,
-                "source": source_json(value.source.as_ref()),
-                "expression": value.expression,
-                "range": value.range,
-                "behind": value.behind,
-            })
-        })
-        .collect();
-    json!({"name": report.name, "loops": loops, "values": values})
+/// An integer, as JSON.
+#[derive(Serialize)]
+struct JsonValue<'a> {
+    name: &'a str,
+    line: u32,
+    source: Option<Place>,
+    expression: &'a str,
+    range: &'a str,
+    behind: Option<&'a str>,
+}
+
+/// A function, as JSON.
+#[derive(Serialize)]
+struct JsonFunction<'a> {
+    name: &'a str,
+    loops: Vec<Loop>,
+    values: Vec<JsonValue<'a>>,
+}
+
+/// The document without its functions.
+#[derive(Serialize)]
+struct Rest {
+    version: u32,
+}
+
+fn as_json(report: &EvolutionReport) -> JsonFunction<'_> {
+    let values = report.values.iter().map(|value| JsonValue {
+        name: &value.name,
+        line: value.line,
+        source: Place::of_line(value.source.as_ref()),
+        expression: &value.expression,
+        range: &value.range,
+        behind: value.behind.as_deref(),
+    });
+    JsonFunction {
+        name: &report.name,
+        loops: report.loops.iter().map(Loop::of).collect(),
+        values: values.collect(),
+    }
 }

@@ -22,20 +22,28 @@ fn findings_are_ranked_and_pictured() {
     let output = oriole(&["analyze", &file("shared.ptx")]);
     assert_eq!(output.status.code(), Some(0));
     let text = out(&output);
-    let first = text.find("conflict 32-way, 32 wavefronts, ideal 1, proved\n");
-    let second = text.find("conflict 4-way, 8 wavefronts, ideal 2, proved\n");
+    let first = text.find(
+        "high[bank-conflict]: loads and stores of tile take 8 to 32 wavefronts instead of 1\n",
+    );
+    let second = text.find("undecided[bank-conflict]");
     assert!(first.is_some() && first < second, "{text}");
-    let picture = format!("      bank +0 {}  32 words\n", "#".repeat(32));
-    assert_eq!(text.matches(&picture).count(), 1, "{text}");
-    assert!(!text.contains("conflict-free"), "{text}");
-    let all = oriole(&["analyze", &file("shared.ptx"), "--all"]);
-    assert!(out(&all).contains("conflict-free, 4 wavefronts, ideal 4, proved"));
+    assert!(
+        !text.contains("bank +0") && !text.contains("conflict-free"),
+        "{text}"
+    );
+    let all = out(&oriole(&["analyze", &file("shared.ptx"), "--all"]));
+    let picture = format!("           bank +0 {}  32 words\n", "#".repeat(32));
+    assert_eq!(all.matches(&picture).count(), 1, "{all}");
+    assert!(
+        all.contains("conflict-free, 4 wavefronts instead of 4, proved\n"),
+        "{all}"
+    );
 }
 
 #[test]
 fn json_has_the_documented_fields() {
     let report = json(&["analyze", &file("global.ptx"), "--block", "64", "--json"]);
-    assert_eq!(report["version"], 1);
+    assert_eq!(report["version"], 2);
     let kernels = report["kernels"].as_array().unwrap();
     assert_eq!(kernels.len(), 2);
     let access = &kernels[0]["accesses"][0];
@@ -88,7 +96,7 @@ fn dynamic_shared_memory_counts_or_is_said_to_be_left_out() {
         let shared = kernel["shared"]["given"].as_u64();
         (kernel["blocks"].as_u64(), kernel["limiter"].clone(), shared)
     };
-    let left_out = "without dynamic shared memory (--shared BYTES)";
+    let left_out = "without dynamic shared memory";
     for command in ["analyze", "pressure"] {
         let text = out(&oriole(&[command, &file]));
         assert!(text.contains(left_out), "{text}");
@@ -198,10 +206,10 @@ fn accesses_are_quoted_as_they_are_written() {
     let path = root.join("local-mnemonic.ptx").display().to_string();
     let text = out(&oriole(&["analyze", &path, "--all"]));
     assert!(
-        text.contains("high uncoalesced-local at PTX line 22: `st.f32`\n"),
+        text.contains("PTX 22: st.f32 scattered, 32 sectors instead of 4, proved"),
         "{text}"
     );
-    assert!(text.contains("`ld.f32`"), "{text}");
+    assert!(text.contains("PTX 24: ld.f32 "), "{text}");
 }
 
 #[test]
@@ -315,9 +323,20 @@ fn fixes_and_causes_are_shown() {
     assert_eq!(finding["fixes"][0]["before"], 32.0);
     assert_eq!(finding["fixes"][0]["after"], 1.0);
     assert_eq!(finding["fixes"][1]["kind"], "swizzle");
-    let chain = finding["chain"].as_array().unwrap();
+    assert_eq!(
+        finding["fixes"][0]["row_bytes"],
+        serde_json::json!([128, 132])
+    );
+    assert_eq!(finding["fixes"][0]["saved"], 31.0);
+    let access = finding["accesses"][0].as_u64().unwrap() as usize;
+    let chain = kernel["accesses"][access]["chain"].as_array().unwrap();
     let last = chain.last().unwrap()["instruction"].as_str().unwrap();
     assert_eq!(last, "mov.u32 %r1, %tid.x");
+    // Four adjacent floats are one access.
+    let members = ["analyze", &file("fixes.ptx"), "--kernel", "members"];
+    let text = out(&oriole(&members));
+    let fix = "join adjacent accesses of parameter 0 into one of 16 bytes: 16 → 4 sectors\n";
+    assert!(text.contains(fix), "{text}");
     // Nobody says what blocks look like.
     assert_eq!(kernel["shapes"].as_array().unwrap().len(), 4);
     assert_eq!(kernel["fixes"][0]["kind"], "block-shape");
@@ -380,6 +399,7 @@ fn wrong_input_is_refused() {
         &["analyze", "--block", "2048"],
         &["analyze", "--arg", "1"],
         &["analyze", "--arg", "1=x"],
+        &["analyze", "--example", "--arg", "99=3"],
         &["analyze", "--assume", "ptr-align=3"],
         &["analyze", "--assume", "n%8"],
         &["analyze", "--grid", "0"],
@@ -395,7 +415,7 @@ fn arguments_settle_strides() {
         let path = file("shared.ptx");
         out(&oriole(&["analyze", &path, "--all", "--arg", argument]))
     };
-    assert!(all("1=32").contains("`ld.shared.f32`: conflict 32-way, 32 wavefronts"));
+    assert!(all("1=32").contains("ld.shared.f32 conflict 32-way, 32 wavefronts"));
     assert!(!all("1=33").contains("transposed"));
     assert!(all("0=64").contains("transposed, 1 to 32 wavefronts"));
 }
@@ -454,10 +474,10 @@ fn the_example_shows_lines_carets_and_lanes() {
     assert_eq!(output.status.code(), Some(0));
     let text = out(&output);
     for part in [
-        "  high bank-conflict at example.cu:18 (PTX line 96): `ld.shared.f32`\n",
-        "      18 |         out[(y + row) * n + x] = tile[threadIdx.x][threadIdx.y + row];\n         |                                  ^\n",
-        "  high uncoalesced-access at example.cu:13 (PTX line 53): `ld.global.f32`\n",
-        "      sector +1  .#..............................  4 of 32 bytes\n",
+        "high[bank-conflict]: load from tile takes 32 wavefronts instead of 1\n    --> example.cu:18",
+        "  18 | out[(y + row) * n + x] = tile[threadIdx.x][threadIdx.y + row];\n     |                          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n",
+        "high[uncoalesced-access]: load from parameter 2 takes 32 sectors instead of 4\n",
+        "    --> example.cu:13",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
@@ -474,5 +494,5 @@ fn source_files_beside_the_ptx_are_shown() {
     let analyze = || out(&oriole(&["analyze", path.to_str().unwrap()]));
     assert!(!analyze().contains("18 | "));
     std::fs::write(folder.path().join("example.cu"), oriole::EXAMPLE_SOURCE.1).unwrap();
-    assert!(analyze().contains("      18 |         out["));
+    assert!(analyze().contains("\n  18 | out["));
 }

@@ -280,7 +280,7 @@ fn the_workflow_fails_on_new_waste_alone_and_leaves_its_reports() {
                 let is_last = Some(command) == steps.last();
                 let said = String::from_utf8_lossy(&output.stderr);
                 assert!(
-                    is_last && said.contains("new: transpose"),
+                    is_last && said.contains("failed: 1 new finding"),
                     "{command}: {said}"
                 );
             }

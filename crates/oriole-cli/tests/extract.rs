@@ -94,7 +94,7 @@ fn folders_are_searched_for_everything_that_holds_ptx() {
     assert_eq!(counts, [1, 1, 3]);
     assert!(err(&output).contains("add_kernel.cubin`: malformed object file"));
     let output = oriole(&["analyze", text(folder.path())]);
-    assert_eq!(out(&output).matches("kernel, block").count(), 2);
+    assert!(out(&output).starts_with("2 kernels"), "{}", out(&output));
 }
 
 #[test]

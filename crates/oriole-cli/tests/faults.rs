@@ -145,7 +145,7 @@ fn what_does_not_fit_leaves_the_file_as_it_was() {
     for (blocks, arguments) in [
         &["opt", text(&input), "-o", text(&file)][..],
         &["opt", text(&input), &remarks],
-        &["analyze", text(&input), "-o", text(&file)],
+        &["analyze", text(&input), "--all", "-o", text(&file)],
         &["analyze", text(&input), "--json", "-o", text(&file)],
         &[
             "analyze",

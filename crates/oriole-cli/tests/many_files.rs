@@ -23,9 +23,10 @@ fn fill(folder: &Path, has_bad: bool) {
     }
 }
 
-const COMMANDS: [&[&str]; 8] = [
+const COMMANDS: [&[&str]; 9] = [
     &["analyze"],
     &["analyze", "--json"],
+    &["analyze", "--all"],
     &["analyze", "--format", "sarif"],
     &["pressure"],
     &["pressure", "--json"],
@@ -46,14 +47,10 @@ fn the_number_of_threads_does_not_show() {
             (code, out(&output), err(&output))
         };
         let one = run("1");
-        assert!(
-            one.1.contains("saxpy_19_0") || command[0] == "extract" || command.contains(&"sarif")
-        );
-        assert!(
-            one.1.len() > 1000 || command.contains(&"sarif"),
-            "{}",
-            one.1
-        );
+        // The report of a clean run names no kernel.
+        let is_short = command.contains(&"sarif") || *command == ["analyze"];
+        assert!(one.1.contains("saxpy_19_0") || command[0] == "extract" || is_short);
+        assert!(one.1.len() > 1000 || is_short, "{}", one.1);
         for jobs in ["2", "7"] {
             assert!(run(jobs) == one, "{command:?}");
         }
@@ -123,13 +120,25 @@ fn a_kernel_has_to_be_in_one_of_the_files() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path(), false);
     let path = folder.path().to_str().unwrap();
+    let output = oriole(&[
+        "analyze",
+        path,
+        "--kernel",
+        "saxpy_10_1",
+        "--format",
+        "short",
+        "--all",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let output = oriole(&["analyze", path, "--kernel", "saxpy_10_1"]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    assert_eq!(out(&output).matches("saxpy_").count(), 1);
+    assert!(out(&output).starts_with("saxpy_10_1: "), "{}", out(&output));
+    // A part of a name is enough.
+    let output = oriole(&["analyze", path, "--kernel", "_10_"]);
+    assert!(out(&output).starts_with("3 kernels"), "{}", out(&output));
     let output = oriole(&["analyze", path, "--kernel", "nowhere"]);
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(
-        err(&output),
-        "oriole: error: there is no kernel `nowhere`\n"
-    );
+    let message = "oriole: error: no kernel is named nowhere: there are 54 kernels: saxpy_0_0, ";
+    assert!(err(&output).starts_with(message), "{}", err(&output));
+    assert!(err(&output).ends_with(" and 34 more\n"), "{}", err(&output));
 }

@@ -73,7 +73,7 @@ fn sarif_and_json_are_formats() {
     assert_eq!(out(&one), out(&other));
     let output = oriole(&["check", &file, "--format", "html"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(err(&output).contains("--format html is for `oriole analyze`"));
+    assert!(err(&output).contains("--format html is for oriole analyze"));
 }
 
 #[test]
@@ -112,7 +112,14 @@ fn a_baseline_lets_only_new_findings_fail() {
     let output = with(&[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        err(&output).contains("new: other: high uncoalesced-access at src/k.cu:4"),
+        err(&output).starts_with(
+            "failed: 1 new finding\n  src/k.cu:4: high[uncoalesced-access]: store to parameter 0 takes"
+        ),
+        "{}",
+        err(&output)
+    );
+    assert!(
+        err(&output).contains("\n      in other, "),
         "{}",
         err(&output)
     );
@@ -137,14 +144,14 @@ fn diff_says_what_got_better_and_worse() {
     let output = oriole(&["diff", &before, &after, "--fail-on-worse"]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     assert!(
-        out(&output).starts_with("wide better\n  waste         28 → 0, better\n"),
+        out(&output).starts_with("1 kernel: 1 better\n\n  KERNEL  RESULT      WASTED"),
         "{}",
         out(&output)
     );
     let output = oriole(&["diff", &after, &before, "--fail-on-worse"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        out(&output).contains("  new           high uncoalesced-access at src/k.cu:4"),
+        out(&output).contains("\nnew    high[uncoalesced-access]: store to parameter 0 takes"),
         "{}",
         out(&output)
     );
@@ -155,6 +162,10 @@ fn diff_says_what_got_better_and_worse() {
         (&json["worse"], &json["kernels"][0]["name"]),
         (&Value::Bool(false), &Value::from("wide"))
     );
+    let of_kernel =
+        |name: &str| oriole(&["diff", &before, &after, "--kernel", name, "--arg", "0=0"]);
+    assert!(out(&of_kernel("wi")).starts_with("1 kernel: 1 better\n"));
+    assert_eq!(of_kernel("nothing").status.code(), Some(2));
     // Documents serve as well as files.
     let document = bench.path("before.json");
     assert_eq!(
@@ -171,7 +182,7 @@ fn diff_says_what_got_better_and_worse() {
     let output = oriole(&["diff", &document, &after]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        err(&output).contains("is no document of `oriole analyze --json`"),
+        err(&output).contains("is not a report of oriole analyze --json"),
         "{}",
         err(&output)
     );

@@ -7,7 +7,7 @@ use crate::settings::{Reports, Settings};
 use oriole::machine::{Assembler, SelectionError, keep_better};
 use oriole::{LaunchLimits, Module, Options, Report};
 use oriole_isa::Target;
-use serde_json::json;
+use serde::Serialize;
 use std::io::{Read, Write};
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -287,6 +287,30 @@ fn identity(program: &Path) -> Vec<u8> {
     identity
 }
 
+/// A function of a report.
+#[derive(Serialize)]
+struct JsonFunction<'a> {
+    name: &'a str,
+    before: u64,
+    after: u64,
+}
+
+/// A line of the reports.
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    file: String,
+    cached: bool,
+    rewrites: Option<u64>,
+    functions: Vec<JsonFunction<'a>>,
+}
+
+/// A line about files that were passed on.
+#[derive(Serialize)]
+struct JsonError<'a> {
+    error: &'a str,
+    file: &'a str,
+}
+
 /// Says what was done, where that is asked for.
 fn report(file: &Path, outcome: &Outcome, settings: &Settings) {
     match (&settings.reports, &outcome.report) {
@@ -304,17 +328,18 @@ fn report(file: &Path, outcome: &Outcome, settings: &Settings) {
             }
         }
         (Reports::File(into), report) => {
-            let functions: Vec<_> = report
-                .iter()
-                .flat_map(|report| &report.functions)
-                .map(|own| json!({"name": own.name, "before": own.before, "after": own.after}))
-                .collect();
-            let line = json!({
-                "file": file.display().to_string(),
-                "cached": report.is_none(),
-                "rewrites": report.as_ref().map(|report| report.rewrites),
-                "functions": functions,
+            let functions = report.iter().flat_map(|report| &report.functions);
+            let functions = functions.map(|own| JsonFunction {
+                name: &own.name,
+                before: own.before,
+                after: own.after,
             });
+            let line = JsonReport {
+                file: file.display().to_string(),
+                cached: report.is_none(),
+                rewrites: report.as_ref().map(|report| report.rewrites),
+                functions: functions.collect(),
+            };
             append(into, &line);
         }
     }
@@ -324,12 +349,17 @@ fn report(file: &Path, outcome: &Outcome, settings: &Settings) {
 pub fn passed_through(files: &str, why: &str, settings: &Settings) {
     say(&format!("{files}: {why}; the original is assembled"));
     if let Reports::File(into) = &settings.reports {
-        append(into, &json!({"file": files, "error": why}));
+        let line = JsonError {
+            file: files,
+            error: why,
+        };
+        append(into, &line);
     }
 }
 
 /// Appends a line to the reports.
-fn append(into: &Path, line: &serde_json::Value) {
+fn append(into: &Path, line: &impl Serialize) {
+    let line = serde_json::to_string(line).unwrap_or_default();
     // One write at the end of the file: lines of several processes do not mix.
     let opened = std::fs::File::options()
         .append(true)

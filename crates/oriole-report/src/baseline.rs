@@ -1,248 +1,217 @@
 //! Findings that are known, so that only new ones fail a build.
 //!
-//! Lines move and files are renamed when code is edited, so a finding is known by its kernel and its kind. Where there are several,
-//! each of the baseline covers one of now: the one on its line, else one that wastes no more than it did.
+//! A finding is known by its kernel and its fingerprint, which stay when lines move and files are renamed. One that wastes more than it
+//! did, as an amount and as a share, is new.
 
-use serde_json::{Value, json};
+use oriole::report::{Finding, Kernel, Severity};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a finding is known by.
-type Key = (String, String);
-
 /// A finding of the baseline.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 struct Known {
-    /// The source file, for those who read the baseline.
+    kernel: String,
+    fingerprint: String,
+    kind: String,
+    severity: Severity,
+    /// What was wrong, for those who read the baseline.
+    what: String,
+    /// The source file and line, for those who read the baseline.
     source: String,
-    line: u64,
+    line: u32,
+    waste: f64,
+    share: f64,
+    /// The waste of a finding of version 1, which had one for each access.
+    #[serde(skip_serializing)]
     weight: f64,
 }
 
-/// Weights are sums of rounded numbers: so much more is the same.
+#[derive(Deserialize)]
+struct Document {
+    oriole_baseline: u32,
+    findings: Vec<Known>,
+}
+
+/// Sums of rounded numbers differ by less.
 const SLACK: f64 = 1.001;
+/// Shares differ by less if other parts of a kernel change.
+const SHARE_SLACK: f64 = 0.005;
 
 /// The findings that are known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Baseline {
-    known: BTreeMap<Key, Vec<Known>>,
+    known: BTreeMap<(String, String), Known>,
+    /// What findings of version 1 waste, by kernel and kind.
+    old: BTreeMap<(String, String), f64>,
 }
 
-fn key(kernel: &Value, finding: &Value) -> Key {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    (text(&kernel["name"]), text(&finding["kind"]))
-}
-
-fn place(finding: &Value) -> Known {
-    let (file, line) = (
-        &finding["source"]["file"],
-        finding["source"]["line"].as_u64(),
-    );
-    // The same file has another path on another machine.
-    let name = file.as_str().unwrap_or_default().rsplit(['/', '\\']).next();
-    Known {
-        source: name.unwrap_or_default().to_owned(),
-        line: line.or(finding["line"].as_u64()).unwrap_or(0),
-        weight: finding["weight"].as_f64().unwrap_or(0.0),
+/// What a finding wastes, and the share: at worst if nothing is certain.
+fn waste(finding: &Finding) -> (f64, f64) {
+    match finding.severity {
+        Severity::Undecided => (finding.waste_at_worst, finding.share_at_worst),
+        _ => (finding.waste, finding.share),
     }
 }
 
-/// Pairs of a kernel and one of its findings.
-fn findings(kernels: &[Value]) -> impl Iterator<Item = (&Value, &Value)> {
-    kernels.iter().flat_map(|kernel| {
-        let own = kernel["findings"].as_array().into_iter().flatten();
-        own.map(move |finding| (kernel, finding))
-    })
+impl Known {
+    fn of(kernel: &Kernel, finding: &Finding) -> Known {
+        let source = finding.source.as_ref();
+        // The same file has another path on another machine.
+        let name = source.and_then(|own| own.file.rsplit(['/', '\\']).next());
+        let (waste, share) = waste(finding);
+        Known {
+            kernel: kernel.name.clone(),
+            fingerprint: finding.fingerprint.clone(),
+            kind: finding.kind.text().to_owned(),
+            severity: finding.severity,
+            what: finding.what.clone(),
+            source: name.unwrap_or_default().to_owned(),
+            line: source.map_or(finding.line, |own| own.line),
+            waste,
+            share,
+            weight: 0.0,
+        }
+    }
+
+    fn covers(&self, finding: &Finding) -> bool {
+        let (waste, share) = waste(finding);
+        let is_more = waste > self.waste * SLACK && share > self.share + SHARE_SLACK;
+        finding.severity <= self.severity && !is_more
+    }
 }
 
 impl Baseline {
     /// Everything that is found in kernels.
-    pub fn of(kernels: &[Value]) -> Baseline {
+    pub fn of(kernels: &[Kernel]) -> Baseline {
         let mut baseline = Baseline::default();
-        for (kernel, finding) in findings(kernels) {
-            let own = baseline.known.entry(key(kernel, finding)).or_default();
-            own.push(place(finding));
+        for kernel in kernels {
+            for finding in &kernel.findings {
+                let key = (kernel.name.clone(), finding.fingerprint.clone());
+                baseline.known.insert(key, Known::of(kernel, finding));
+            }
         }
         baseline
     }
 
-    /// Reads what [`Baseline::write`] wrote.
+    /// Reads what [`Baseline::write`] wrote, in this version or version 1.
     ///
     /// # Errors
     /// If it is something else.
     pub fn read(text: &str) -> Result<Baseline, String> {
-        let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        if value["oriole_baseline"] != 1 {
-            return Err("it is no baseline of this version".to_owned());
+        let document: Document = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if !matches!(document.oriole_baseline, 1 | 2) {
+            return Err(format!("its version is {}", document.oriole_baseline));
         }
         let mut baseline = Baseline::default();
-        let entries = value["findings"].as_array().ok_or("it has no findings")?;
-        for entry in entries {
-            let text = |name: &str| {
-                let value = entry[name].as_str().map(str::to_owned);
-                value.ok_or_else(|| format!("a finding has no `{name}`"))
+        for own in document.findings {
+            let lacks = |text: &str, name: &str| match text {
+                "" => Err(format!("a finding has no {name}")),
+                _ => Ok(()),
             };
-            let key = (text("kernel")?, text("kind")?);
-            baseline.known.entry(key).or_default().push(Known {
-                source: text("source")?,
-                line: entry["line"].as_u64().unwrap_or(0),
-                weight: entry["weight"].as_f64().unwrap_or(0.0),
-            });
+            lacks(&own.kernel, "kernel")?;
+            lacks(&own.kind, "kind")?;
+            match document.oriole_baseline {
+                1 => {
+                    let key = (own.kernel.clone(), own.kind.clone());
+                    *baseline.old.entry(key).or_default() += own.weight;
+                }
+                _ => {
+                    lacks(&own.fingerprint, "fingerprint")?;
+                    let key = (own.kernel.clone(), own.fingerprint.clone());
+                    baseline.known.insert(key, own);
+                }
+            }
         }
         Ok(baseline)
     }
 
     /// The baseline as text, a finding a line, so that versions of it can be compared.
     pub fn write(&self) -> String {
-        let mut lines = Vec::new();
-        for ((kernel, kind), known) in &self.known {
-            for own in known {
-                let entry = json!({
-                    "kernel": kernel, "kind": kind, "source": own.source, "line": own.line, "weight": own.weight,
-                });
-                lines.push(format!("    {entry}"));
-            }
-        }
+        let entry = |own: &Known| format!("    {}", serde_json::to_string(own).unwrap_or_default());
+        let lines: Vec<String> = self.known.values().map(entry).collect();
         let findings = match lines.is_empty() {
             true => "[]".to_owned(),
             false => format!("[\n{}\n  ]", lines.join(",\n")),
         };
-        format!("{{\n  \"oriole_baseline\": 1,\n  \"findings\": {findings}\n}}\n")
+        format!("{{\n  \"oriole_baseline\": 2,\n  \"findings\": {findings}\n}}\n")
     }
 
     /// The findings that are not known, each with its kernel.
-    pub fn new_findings<'a>(&self, kernels: &'a [Value]) -> Vec<(&'a Value, &'a Value)> {
-        let mut left: BTreeMap<&Key, Left> = BTreeMap::new();
-        for (key, known) in &self.known {
-            let own = left.entry(key).or_default();
-            for known in known {
-                own.add(known);
+    pub fn new_findings<'a>(&self, kernels: &'a [Kernel]) -> Vec<(&'a Kernel, &'a Finding)> {
+        let mut left = self.old.clone();
+        let mut found = Vec::new();
+        for kernel in kernels {
+            for finding in &kernel.findings {
+                let key = (kernel.name.clone(), finding.fingerprint.clone());
+                let is_known = self.known.get(&key).is_some_and(|own| own.covers(finding));
+                let old = left.get_mut(&(key.0, finding.kind.text().to_owned()));
+                let is_old = old.is_some_and(|old| {
+                    let is_covered = finding.weight <= *old * SLACK;
+                    if is_covered {
+                        *old -= finding.weight.min(*old);
+                    }
+                    is_covered
+                });
+                if !is_known && !is_old {
+                    found.push((kernel, finding));
+                }
             }
         }
-        let mut unmatched = Vec::new();
-        for (kernel, finding) in findings(kernels) {
-            let own = place(finding);
-            let known = left.get_mut(&key(kernel, finding));
-            if !known.is_some_and(|known| known.take_on_line(&own)) {
-                unmatched.push((kernel, finding));
-            }
-        }
-        unmatched.retain(|&(kernel, finding)| {
-            let own = place(finding);
-            let known = left.get_mut(&key(kernel, finding));
-            !known.is_some_and(|known| known.take_covering(&own))
-        });
-        unmatched
-    }
-}
-
-/// The weight as a number that is ordered alike; weights are not negative.
-fn ordered(weight: f64) -> u64 {
-    weight.max(0.0).to_bits()
-}
-
-/// Findings of one kernel and kind that cover none yet: how many there are of a weight, on each line and in all.
-#[derive(Default)]
-struct Left {
-    on_line: BTreeMap<(u64, u64), usize>,
-    of_weight: BTreeMap<u64, usize>,
-}
-
-impl Left {
-    fn add(&mut self, known: &Known) {
-        let weight = ordered(known.weight);
-        *self.on_line.entry((known.line, weight)).or_default() += 1;
-        *self.of_weight.entry(weight).or_default() += 1;
-    }
-
-    /// Takes the one on the line of a finding that wastes as much or more, and the least of those.
-    fn take_on_line(&mut self, own: &Known) -> bool {
-        let least = ordered(own.weight / SLACK);
-        let found = self
-            .on_line
-            .range((own.line, least)..=(own.line, u64::MAX))
-            .next()
-            .map(|(&place, _)| place);
-        let Some(place) = found else {
-            return false;
-        };
-        take(&mut self.on_line, &place);
-        take(&mut self.of_weight, &place.1);
-        true
-    }
-
-    /// Takes the least that wastes as much or more, so that what was worse stays for what is.
-    fn take_covering(&mut self, own: &Known) -> bool {
-        let least = ordered(own.weight / SLACK);
-        let found = self
-            .of_weight
-            .range(least..)
-            .next()
-            .map(|(&weight, _)| weight);
-        let Some(weight) = found else {
-            return false;
-        };
-        take(&mut self.of_weight, &weight);
-        true
-    }
-}
-
-/// One less; what is none is removed.
-fn take<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
-    if let Some(count) = counts.get_mut(key) {
-        *count -= 1;
-        if *count == 0 {
-            counts.remove(key);
-        }
+        found
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::{conflict, kernel};
 
-    fn kernel(findings: &[(&str, u64, f64)]) -> Vec<Value> {
-        let findings: Vec<Value> = findings
-            .iter()
-            .map(|&(kind, line, weight)| {
-                json!({"kind": kind, "line": line + 100, "weight": weight, "source": {"file": "/a/k.cu", "line": line}})
-            })
-            .collect();
-        vec![json!({"name": "k", "file": "k.ptx", "findings": findings})]
-    }
-
-    fn new_lines(baseline: &Baseline, now: &[Value]) -> Vec<u64> {
-        let found = baseline.new_findings(now).into_iter();
-        found
-            .map(|(_, finding)| finding["source"]["line"].as_u64().unwrap())
-            .collect()
+    fn new_names(baseline: &Baseline, now: &Kernel) -> Vec<String> {
+        let found = baseline.new_findings(std::slice::from_ref(now)).into_iter();
+        found.map(|(_, own)| own.fingerprint.clone()).collect()
     }
 
     #[test]
     fn what_is_known_is_not_new_wherever_it_moved() {
-        let before = kernel(&[("bank-conflict", 10, 7.0), ("bank-conflict", 20, 3.0)]);
-        let baseline = Baseline::read(&Baseline::of(&before).write()).unwrap();
-        assert_eq!(baseline, Baseline::of(&before));
-        assert_eq!(new_lines(&baseline, &before), [0; 0]);
-        let moved = kernel(&[("bank-conflict", 15, 7.0), ("bank-conflict", 25, 3.0)]);
-        assert_eq!(new_lines(&baseline, &moved), [0; 0]);
-        let better = kernel(&[("bank-conflict", 15, 2.0)]);
-        assert_eq!(new_lines(&baseline, &better), [0; 0]);
+        let before = kernel("k", vec![conflict("a", 10, 70.0), conflict("b", 20, 30.0)]);
+        let own = Baseline::of(std::slice::from_ref(&before));
+        let baseline = Baseline::read(&own.write()).unwrap();
+        assert_eq!(baseline, own);
+        assert_eq!(new_names(&baseline, &before), [""; 0]);
+        let moved = kernel("k", vec![conflict("a", 15, 70.0), conflict("b", 25, 30.0)]);
+        assert_eq!(new_names(&baseline, &moved), [""; 0]);
+        // Twice as much of a loop that was unrolled twice is the same share.
+        let mut unrolled = conflict("a", 15, 140.0);
+        unrolled.share = before.findings[0].share;
+        assert_eq!(new_names(&baseline, &kernel("k", vec![unrolled])), [""; 0]);
     }
 
     #[test]
-    fn what_is_more_or_worse_or_another_kind_is_new() {
-        let baseline = Baseline::of(&kernel(&[("bank-conflict", 10, 7.0)]));
-        let more = kernel(&[("bank-conflict", 10, 7.0), ("bank-conflict", 11, 1.0)]);
-        assert_eq!(new_lines(&baseline, &more), [11]);
+    fn a_new_conflict_is_new_although_another_was_fixed() {
+        let before = kernel("k", vec![conflict("a", 10, 70.0), conflict("b", 20, 30.0)]);
+        let baseline = Baseline::of(std::slice::from_ref(&before));
+        let other = kernel("k", vec![conflict("a", 10, 70.0), conflict("c", 20, 1.0)]);
+        assert_eq!(new_names(&baseline, &other), ["c"]);
+        let worse = kernel("k", vec![conflict("b", 20, 60.0)]);
+        assert_eq!(new_names(&baseline, &worse), ["b"]);
+        assert_eq!(new_names(&Baseline::default(), &before), ["a", "b"]);
+    }
+
+    #[test]
+    fn baselines_of_version_1_are_read() {
+        let text = "{\"oriole_baseline\": 1, \"findings\": [\n\
+            {\"kernel\": \"k\", \"kind\": \"bank-conflict\", \"source\": \"k.cu\", \"line\": 7, \"weight\": 40.0},\n\
+            {\"kernel\": \"k\", \"kind\": \"bank-conflict\", \"source\": \"k.cu\", \"line\": 8, \"weight\": 30.0}]}";
+        let baseline = Baseline::read(text).unwrap();
         assert_eq!(
-            new_lines(&baseline, &kernel(&[("bank-conflict", 10, 8.0)])),
-            [10]
+            new_names(&baseline, &kernel("k", vec![conflict("a", 10, 70.0)])),
+            [""; 0]
         );
         assert_eq!(
-            new_lines(&baseline, &kernel(&[("uncoalesced-access", 10, 1.0)])),
-            [10]
+            new_names(&baseline, &kernel("k", vec![conflict("a", 10, 71.0)])),
+            ["a"]
         );
-        assert_eq!(new_lines(&Baseline::default(), &more), [10, 11]);
     }
 
     #[test]
@@ -250,8 +219,10 @@ mod tests {
         for text in [
             "",
             "{}",
-            "{\"oriole_baseline\": 1}",
+            "{\"oriole_baseline\": 2}",
+            "{\"oriole_baseline\": 3, \"findings\": []}",
             "{\"oriole_baseline\": 1, \"findings\": [{}]}",
+            "{\"oriole_baseline\": 2, \"findings\": [{\"kernel\": \"k\", \"kind\": \"bank-conflict\"}]}",
         ] {
             assert!(Baseline::read(text).is_err(), "{text}");
         }

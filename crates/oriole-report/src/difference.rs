@@ -1,120 +1,108 @@
 //! What got better and worse between two versions of kernels.
+//!
+//! Waste, occupancy and findings decide; registers and instructions are shown. Findings match by their fingerprints. Where a loop count is
+//! assumed, shares are compared: unrolling changes the totals.
 
-use serde_json::{Value, json};
+use oriole::report::{Finding, Kernel, Severity, words};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A number of a kernel that is compared.
-#[derive(Clone, Copy, Debug)]
-struct Measure {
-    name: &'static str,
-    unit: &'static str,
-    /// Whether more of it is better.
-    is_more_better: bool,
-    of: fn(&Value) -> Option<f64>,
-}
-
-const MEASURES: [Measure; 4] = [
-    Measure {
-        name: "waste",
-        unit: "",
-        is_more_better: false,
-        of: |kernel| Some(waste(kernel)),
-    },
-    Measure {
-        name: "occupancy",
-        unit: " %",
-        is_more_better: true,
-        of: |kernel| kernel["occupancy"]["percent"].as_f64(),
-    },
-    Measure {
-        name: "registers",
-        unit: "",
-        is_more_better: false,
-        of: |kernel| kernel["registers"]["best"].as_f64(),
-    },
-    Measure {
-        name: "instructions",
-        unit: "",
-        is_more_better: false,
-        of: |kernel| kernel["instructions"].as_f64(),
-    },
-];
-
-/// The weights of all findings.
-fn waste(kernel: &Value) -> f64 {
-    let findings = kernel["findings"].as_array().into_iter().flatten();
-    let weights = findings.filter_map(|own| own["weight"].as_f64());
-    let total: f64 = weights.fold(0.0, |total, own| total + own);
-    (total * 1000.0).round() / 1000.0
-}
-
-/// A number before and after.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Change {
-    /// What it is: `waste`, `occupancy`, `registers` or `instructions`.
-    pub name: &'static str,
-    /// What it was.
-    pub before: f64,
-    /// What it is.
-    pub after: f64,
-    /// Whether that is better; else it is worse.
-    pub is_better: bool,
-    unit: &'static str,
-}
-
 /// What became of a kernel.
-#[derive(Clone, Debug, PartialEq)]
-pub struct KernelChange {
-    /// Its name.
-    pub name: String,
-    /// What changed; nothing if it is only on one side.
-    pub changes: Vec<Change>,
-    /// Findings that are there only before, as JSON.
-    pub fixed: Vec<Value>,
-    /// Findings that are there only after, as JSON.
-    pub new: Vec<Value>,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It is worse.
+    Worse,
+    /// It is better.
+    Better,
+    /// Nothing that decides changed.
+    #[default]
+    Same,
 }
 
-impl KernelChange {
-    /// Whether something is worse: there is a new finding, or of the numbers that changed the first is worse.
-    pub fn is_worse(&self) -> bool {
-        let first = self.changes.first();
-        !self.new.is_empty() || first.is_some_and(|change| !change.is_better)
+impl Outcome {
+    /// Its name.
+    pub fn text(self) -> &'static str {
+        match self {
+            Outcome::Worse => "worse",
+            Outcome::Better => "better",
+            Outcome::Same => "same",
+        }
     }
 }
 
+/// A number before and after; nothing where it is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// What it was.
+    pub before: Option<f64>,
+    /// What it is.
+    pub after: Option<f64>,
+}
+
+impl Change {
+    fn is_change(&self) -> bool {
+        self.before != self.after
+    }
+}
+
+/// A kernel that is on both sides.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KernelChange {
+    /// Its name.
+    pub name: String,
+    /// Whether it is better or worse.
+    pub outcome: Outcome,
+    /// Whether a loop count is assumed, so that shares decide.
+    pub compares_shares: bool,
+    /// The largest share of the cost that is wasted for certain.
+    pub wasted_share: Change,
+    /// Sectors and wavefronts that are wasted for certain.
+    pub waste: Change,
+    /// Occupancy in percent.
+    pub occupancy: Change,
+    /// Predicted registers.
+    pub registers: Change,
+    /// PTX instructions.
+    pub instructions: Change,
+    /// Findings that are there only before.
+    pub fixed: Vec<Finding>,
+    /// Findings that are there only after, or waste more than before.
+    pub new: Vec<Finding>,
+}
+
 /// What became of kernels.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Difference {
-    /// Those that changed, in order of name.
-    pub changed: Vec<KernelChange>,
+    /// Whether a kernel is worse.
+    pub worse: bool,
+    /// Kernels that changed, in order of name.
+    pub kernels: Vec<KernelChange>,
     /// How many are as they were.
-    pub same: usize,
+    pub unchanged: usize,
     /// Names of those that are there only before.
     pub gone: Vec<String>,
     /// Names of those that are there only after.
     pub added: Vec<String>,
+    /// The version of the document.
+    pub version: u32,
 }
 
 /// Kernels by name; where several files have one of a name, by the name of the file too.
-fn by_name(kernels: &[Value]) -> BTreeMap<String, &Value> {
+fn by_name(kernels: &[Kernel]) -> BTreeMap<String, &Kernel> {
     let mut count: BTreeMap<&str, usize> = BTreeMap::new();
-    let name = |kernel: &'_ Value| kernel["name"].as_str().unwrap_or_default().to_owned();
     for kernel in kernels {
-        *count
-            .entry(kernel["name"].as_str().unwrap_or_default())
-            .or_default() += 1;
+        *count.entry(&kernel.name).or_default() += 1;
     }
-    let mut found: BTreeMap<String, &Value> = BTreeMap::new();
+    let mut found: BTreeMap<String, &Kernel> = BTreeMap::new();
     for kernel in kernels {
-        let own = name(kernel);
-        let is_alone = count.get(own.as_str()) == Some(&1);
-        let file = kernel["file"].as_str().unwrap_or_default();
-        let file = file.rsplit(['/', '\\']).next().unwrap_or_default();
-        let key = match is_alone {
-            true => own,
-            false => format!("{own} ({file})"),
+        let file = kernel.file.rsplit(['/', '\\']).next().unwrap_or_default();
+        let key = match count.get(kernel.name.as_str()) {
+            Some(1) => kernel.name.clone(),
+            _ => format!("{} ({file})", kernel.name),
         };
         let mut numbered = key.clone();
         let mut number = 2;
@@ -127,235 +115,360 @@ fn by_name(kernels: &[Value]) -> BTreeMap<String, &Value> {
     found
 }
 
-/// Compares the kernels of two documents.
-pub fn compare(before: &[Value], after: &[Value]) -> Difference {
+/// Compares the kernels of two reports.
+pub fn compare(before: &[Kernel], after: &[Kernel]) -> Difference {
     let (before, after) = (by_name(before), by_name(after));
-    let mut difference = Difference::default();
+    let mut difference = Difference {
+        version: oriole::report::VERSION,
+        ..Difference::default()
+    };
     for (name, old) in &before {
         let Some(new) = after.get(name) else {
             difference.gone.push(name.clone());
             continue;
         };
         let change = compare_kernel(name, old, new);
-        match change.changes.is_empty() && change.fixed.is_empty() && change.new.is_empty() {
-            true => difference.same += 1,
-            false => difference.changed.push(change),
+        let numbers = [
+            change.waste,
+            change.occupancy,
+            change.registers,
+            change.instructions,
+        ];
+        let is_changed = numbers.iter().any(Change::is_change);
+        match is_changed || !change.fixed.is_empty() || !change.new.is_empty() {
+            true => difference.kernels.push(change),
+            false => difference.unchanged += 1,
         }
     }
     let added = after.keys().filter(|name| !before.contains_key(*name));
     difference.added = added.cloned().collect();
+    difference.worse = difference
+        .kernels
+        .iter()
+        .any(|own| own.outcome == Outcome::Worse);
     difference
 }
 
-fn compare_kernel(name: &str, old: &Value, new: &Value) -> KernelChange {
-    let mut changes = Vec::new();
-    for measure in MEASURES {
-        if let (Some(before), Some(after)) = ((measure.of)(old), (measure.of)(new))
-            && before != after
-        {
-            changes.push(Change {
-                name: measure.name,
-                before,
-                after,
-                is_better: (after > before) == measure.is_more_better,
-                unit: measure.unit,
-            });
-        }
+fn rounded(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}
+
+/// What a kernel wastes for certain.
+fn waste(kernel: &Kernel) -> f64 {
+    match kernel.totals.is_empty() {
+        // A document of version 1.
+        true => rounded(kernel.findings.iter().map(|own| own.waste).sum()),
+        false => rounded(kernel.totals.iter().map(|own| own.wasted).sum()),
     }
-    let only = |here: &Value, there: &Value| -> Vec<Value> {
-        let baseline = crate::baseline::Baseline::of(std::slice::from_ref(there));
-        let found = baseline.new_findings(std::slice::from_ref(here));
-        found
-            .into_iter()
-            .map(|(_, finding)| finding.clone())
-            .collect()
+}
+
+/// The largest share of the cost that is wasted for certain.
+fn share(kernel: &Kernel) -> f64 {
+    let shares = kernel
+        .totals
+        .iter()
+        .map(|own| own.wasted / own.cost.max(1e-9));
+    rounded(shares.fold(0.0, f64::max))
+}
+
+/// Whether totals depend on a loop count that is assumed.
+fn assumes(kernel: &Kernel) -> bool {
+    kernel
+        .findings
+        .iter()
+        .any(|own| own.assumed_iterations.is_some())
+        || kernel
+            .accesses
+            .iter()
+            .any(|own| own.r#loop.as_ref().is_some_and(|own| own.assumed))
+}
+
+/// Shares differ by less if other parts of a kernel change.
+const SHARE_SLACK: f64 = 0.01;
+
+fn compare_kernel(name: &str, old: &Kernel, new: &Kernel) -> KernelChange {
+    let both = |of: &dyn Fn(&Kernel) -> Option<f64>| Change {
+        before: of(old),
+        after: of(new),
     };
     // Kernels of other names were matched by what they are called here.
-    let renamed = |kernel: &Value| {
-        let mut kernel = kernel.clone();
-        kernel["name"] = json!(name);
-        kernel
+    let only = |here: &Kernel, there: &Kernel| -> Vec<Finding> {
+        let named = |own: &Kernel| Kernel {
+            name: name.to_owned(),
+            findings: own.findings.clone(),
+            ..Kernel::default()
+        };
+        let baseline = crate::baseline::Baseline::of(&[named(there)]);
+        let here = [named(here)];
+        let found = baseline.new_findings(&here).into_iter();
+        found.map(|(_, finding)| finding.clone()).collect()
     };
-    let (old, new) = (renamed(old), renamed(new));
-    KernelChange {
+    let mut change = KernelChange {
         name: name.to_owned(),
-        changes,
-        fixed: only(&old, &new),
-        new: only(&new, &old),
+        outcome: Outcome::Same,
+        compares_shares: assumes(old) || assumes(new),
+        wasted_share: both(&|own| (!own.totals.is_empty()).then(|| share(own))),
+        waste: both(&|own| Some(waste(own))),
+        occupancy: both(&|own| own.occupancy.as_ref().map(|own| own.percent)),
+        registers: both(&|own| own.registers.as_ref().map(|own| own.best.into())),
+        instructions: both(&|own| own.instructions.map(|own| own as f64)),
+        fixed: only(old, new),
+        new: only(new, old),
+    };
+    change.outcome = outcome(&change);
+    change
+}
+
+fn outcome(change: &KernelChange) -> Outcome {
+    let counts = |own: &&Finding| own.severity > Severity::Low;
+    let step = |own: Change, slack: f64| match (own.before, own.after) {
+        (Some(before), Some(after)) if after > before + slack => 1,
+        (Some(before), Some(after)) if after < before - slack => -1,
+        _ => 0,
+    };
+    let waste = match change.compares_shares {
+        true => step(change.wasted_share, SHARE_SLACK),
+        false => step(change.waste, 0.5),
+    };
+    let occupancy = -step(change.occupancy, 0.0);
+    let is_new = change.new.iter().find(counts).is_some();
+    let is_fixed = change.fixed.iter().find(counts).is_some();
+    match (is_new, waste, occupancy, is_fixed) {
+        (true, _, _, _) | (_, 1, _, _) => Outcome::Worse,
+        (_, -1, _, _) => Outcome::Better,
+        (_, _, 1, _) => Outcome::Worse,
+        (_, _, -1, _) | (_, _, _, true) => Outcome::Better,
+        _ => Outcome::Same,
+    }
+}
+
+/// A number before and after, in a cell.
+fn cell(change: Change, of: &dyn Fn(f64) -> String) -> String {
+    let text = |own: Option<f64>| own.map_or("-".to_owned(), of);
+    let (before, after) = (text(change.before), text(change.after));
+    match before == after {
+        true => after,
+        false => format!("{before} → {after}"),
     }
 }
 
 impl Difference {
-    /// Whether a kernel is worse.
-    pub fn is_worse(&self) -> bool {
-        self.changed.iter().any(KernelChange::is_worse)
-    }
-
-    /// As JSON.
-    pub fn json(&self) -> Value {
-        let kernels: Vec<Value> = self
-            .changed
-            .iter()
-            .map(|own| {
-                let changes: Vec<Value> = own
-                    .changes
-                    .iter()
-                    .map(|change| {
-                        json!({
-                            "name": change.name,
-                            "before": change.before,
-                            "after": change.after,
-                            "better": change.is_better,
-                        })
-                    })
-                    .collect();
-                json!({
-                    "name": own.name, "worse": own.is_worse(), "changes": changes, "fixed": own.fixed, "new": own.new,
-                })
-            })
-            .collect();
-        json!({
-            "version": 1, "worse": self.is_worse(), "kernels": kernels, "same": self.same, "gone": self.gone,
-            "added": self.added,
-        })
-    }
-
     /// For people; those that are worse first.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        let mut order: Vec<&KernelChange> = self.changed.iter().collect();
-        order.sort_by_key(|own| !own.is_worse());
-        for own in order {
-            let word = match own.is_worse() {
-                true => "worse",
-                false => "better",
-            };
-            let _ = writeln!(text, "{} {word}", own.name);
-            for Change {
-                name,
-                before,
-                after,
-                is_better,
-                unit,
-            } in &own.changes
-            {
-                let word = match is_better {
-                    true => "better",
-                    false => "worse",
-                };
-                let _ = writeln!(text, "  {name:<13} {before}{unit} → {after}{unit}, {word}");
-            }
-            for (word, findings) in [("new", &own.new), ("fixed", &own.fixed)] {
-                let words: Vec<String> = findings.iter().map(in_words).collect();
-                for same in words.chunk_by(|one, other| one == other) {
-                    let times = match same.len() {
-                        1 => String::new(),
-                        count => format!(" ({count} times)"),
-                    };
-                    let _ = writeln!(text, "  {word:<13} {}{times}", same[0]);
-                }
-            }
-        }
+        let count = |outcome: Outcome| {
+            self.kernels
+                .iter()
+                .filter(|own| own.outcome == outcome)
+                .count()
+        };
+        let same = count(Outcome::Same) + self.unchanged;
+        let counts = [
+            (count(Outcome::Worse), "worse"),
+            (count(Outcome::Better), "better"),
+            (same, "same"),
+            (self.gone.len(), "only before"),
+            (self.added.len(), "only after"),
+        ];
+        let parts = counts.iter().filter(|own| own.0 > 0);
+        let parts: Vec<String> = parts
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        let kernels = self.kernels.len() + self.unchanged + self.gone.len() + self.added.len();
+        let kernels = words::count(kernels as u64, "kernel");
+        let _ = match parts.is_empty() {
+            true => writeln!(text, "{kernels}"),
+            false => writeln!(text, "{kernels}: {}", parts.join(", ")),
+        };
+        self.table(&mut text);
+        self.findings(&mut text);
         for (word, names) in [("only before", &self.gone), ("only after", &self.added)] {
             if !names.is_empty() {
                 let _ = writeln!(text, "{word}: {}", names.join(", "));
             }
         }
-        let worse = self.changed.iter().filter(|own| own.is_worse()).count();
-        let better = self.changed.len() - worse;
-        let _ = writeln!(
-            text,
-            "{worse} worse, {better} better, {} the same, {} only before, {} only after",
-            self.same,
-            self.gone.len(),
-            self.added.len()
-        );
         text
     }
-}
 
-/// A finding in a line.
-pub fn in_words(finding: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let source = &finding["source"];
-    let place = match source["file"].as_str() {
-        Some(file) => format!("{file}:{}", source["line"]),
-        None => format!("PTX line {}", finding["line"]),
-    };
-    let (severity, kind) = (text(&finding["severity"]), text(&finding["kind"]));
-    format!(
-        "{severity} {kind} at {place}: {}",
-        text(&finding["message"])
-    )
+    /// The kernels that changed, worst first.
+    fn ordered(&self) -> Vec<&KernelChange> {
+        let mut order: Vec<&KernelChange> = self.kernels.iter().collect();
+        order.sort_by_key(|own| own.outcome);
+        order
+    }
+
+    fn table(&self, text: &mut String) {
+        if self.kernels.is_empty() {
+            return;
+        }
+        let header = [
+            "KERNEL",
+            "RESULT",
+            "WASTED",
+            "REGISTERS",
+            "OCC.",
+            "INSTRUCTIONS",
+        ];
+        let mut rows: Vec<[String; 6]> = vec![header.map(str::to_owned)];
+        for own in self.ordered() {
+            rows.push([
+                own.name.clone(),
+                own.outcome.text().to_owned(),
+                cell(own.wasted_share, &words::percent),
+                cell(own.registers, &words::number),
+                cell(own.occupancy, &words::occupancy),
+                cell(own.instructions, &words::number),
+            ]);
+        }
+        let width = |column: usize| rows.iter().map(|own| own[column].chars().count()).max();
+        let widths: [usize; 6] = std::array::from_fn(|column| width(column).unwrap_or(0));
+        text.push('\n');
+        for row in &rows {
+            let mut line = " ".to_owned();
+            for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+                let gap = " ".repeat(width - cell.chars().count());
+                line += &match column {
+                    0 => format!(" {cell}{gap}"),
+                    1 => format!("  {cell}{gap}"),
+                    _ => format!("  {gap}{cell}"),
+                };
+            }
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+        if self.unchanged > 0 {
+            let _ = writeln!(text, "  {} unchanged", self.unchanged);
+        }
+    }
+
+    fn findings(&self, text: &mut String) {
+        for (word, of) in [
+            (
+                "new  ",
+                (|own: &KernelChange| &own.new) as fn(&KernelChange) -> &Vec<Finding>,
+            ),
+            ("fixed", |own| &own.fixed),
+        ] {
+            let mut low: BTreeMap<&str, usize> = BTreeMap::new();
+            for kernel in self.ordered() {
+                for finding in of(kernel) {
+                    let kind = finding.kind.text();
+                    if finding.severity == Severity::Low {
+                        *low.entry(kind).or_default() += 1;
+                        continue;
+                    }
+                    let severity = finding.severity.text();
+                    let at = match &finding.source {
+                        Some(source) => source.to_string(),
+                        None => format!("PTX line {}", finding.line),
+                    };
+                    let what = match word {
+                        "fixed" => finding.what.replace(" takes ", " took "),
+                        _ => finding.what.clone(),
+                    };
+                    let _ = writeln!(text, "\n{word}  {severity}[{kind}]: {what}");
+                    let _ = writeln!(text, "       in {} at {at}", kernel.name);
+                }
+            }
+            let total: usize = low.values().sum();
+            if total > 0 {
+                let kinds: Vec<String> = low.keys().map(|&own| own.to_owned()).collect();
+                let _ = writeln!(text, "\n{word}  {total} low: {}", words::list(&kinds));
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::{conflict, kernel};
+    use oriole::report::{Occupancy, Registers};
 
-    fn kernel(name: &str, registers: u32, weights: &[f64]) -> Value {
-        let findings: Vec<Value> = weights
-            .iter()
-            .map(|weight| {
-                json!({"kind": "bank-conflict", "severity": "high", "line": 9, "message": "m", "source": null, "weight": weight})
-            })
-            .collect();
-        json!({
-            "name": name, "file": "a/k.ptx", "findings": findings, "instructions": 10,
-            "registers": {"best": registers}, "occupancy": {"percent": 50.0},
-        })
+    fn of(name: &str, registers: u32, findings: Vec<Finding>) -> Kernel {
+        let mut own = kernel(name, findings);
+        own.registers = Some(Registers {
+            best: registers,
+            ..Registers::default()
+        });
+        own.occupancy = Some(Occupancy {
+            percent: 50.0,
+            ..Occupancy::default()
+        });
+        own.instructions = Some(10);
+        own
     }
 
     #[test]
     fn kernels_are_compared_by_name() {
         let before = [
-            kernel("a", 32, &[4.0]),
-            kernel("b", 32, &[]),
-            kernel("c", 40, &[]),
-            kernel("d", 8, &[]),
+            of("a", 32, vec![conflict("x", 9, 40.0)]),
+            of("b", 32, Vec::new()),
+            of("c", 40, Vec::new()),
+            of("d", 8, Vec::new()),
         ];
         let after = [
-            kernel("a", 34, &[]),
-            kernel("b", 32, &[]),
-            kernel("c", 40, &[2.0]),
-            kernel("e", 8, &[]),
+            of("a", 34, Vec::new()),
+            of("b", 32, Vec::new()),
+            of("c", 40, vec![conflict("x", 9, 20.0)]),
+            of("e", 8, Vec::new()),
         ];
         let difference = compare(&before, &after);
-        assert_eq!((difference.same, difference.changed.len()), (1, 2));
-        assert_eq!(
-            (&difference.gone[..], &difference.added[..]),
-            (&["d".to_owned()][..], &["e".to_owned()][..])
-        );
-        let [a, c] = &difference.changed[..] else {
+        assert_eq!((difference.unchanged, difference.kernels.len()), (1, 2));
+        let [a, c] = &difference.kernels[..] else {
             panic!("two changed");
         };
-        // Waste counts before registers.
-        assert!(!a.is_worse() && a.fixed.len() == 1 && a.new.is_empty());
-        assert!(c.is_worse() && c.new.len() == 1);
-        assert!(difference.is_worse());
+        // Registers do not decide.
+        assert_eq!(
+            (a.outcome, a.fixed.len(), a.new.len()),
+            (Outcome::Better, 1, 0)
+        );
+        assert_eq!(
+            (c.outcome, c.fixed.len(), c.new.len()),
+            (Outcome::Worse, 0, 1)
+        );
+        assert!(difference.worse);
         let text = difference.text();
-        assert!(text.starts_with("c worse\n  waste         0 → 2, worse\n  new           high bank-conflict at PTX line 9: m\n"), "{text}");
         assert!(
-            text.contains(
-                "a better\n  waste         4 → 0, better\n  registers     32 → 34, worse\n"
-            ),
+            text.starts_with("5 kernels: 1 worse, 1 better, 1 same, 1 only before, 1 only after\n"),
             "{text}"
         );
-        assert!(text.ends_with("only before: d\nonly after: e\n1 worse, 1 better, 1 the same, 1 only before, 1 only after\n"), "{text}");
+        assert!(
+            text.contains("  a       better  40 % → 0 %    32 → 34  50 %            10\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("\nnew    high[bank-conflict]: load from x takes"),
+            "{text}"
+        );
+        let json = serde_json::to_string(&difference).unwrap();
         assert_eq!(
-            difference.json()["kernels"][1]["new"][0]["kind"],
-            "bank-conflict"
+            serde_json::from_str::<Difference>(&json).unwrap(),
+            difference
         );
     }
 
     #[test]
+    fn unrolling_makes_nothing_worse() {
+        let mut rolled = conflict("x", 9, 40.0);
+        rolled.assumed_iterations = Some(8.0);
+        let mut unrolled = rolled.clone();
+        (unrolled.waste, unrolled.count) = (160.0, 4);
+        let before = of("a", 32, vec![rolled]);
+        let mut after = of("a", 40, vec![unrolled]);
+        after.totals[0].cost = 400.0;
+        let difference = compare(&[before], &[after]);
+        assert_eq!(difference.kernels[0].outcome, Outcome::Same);
+        assert!(difference.kernels[0].new.is_empty());
+    }
+
+    #[test]
     fn kernels_of_one_name_are_told_apart_by_their_files() {
-        let mut other = kernel("a", 64, &[]);
-        other["file"] = json!("b/other.ptx");
-        let before = [kernel("a", 32, &[]), other.clone()];
-        let after = [other, kernel("a", 32, &[])];
+        let mut other = of("a", 64, Vec::new());
+        other.file = "b/other.ptx".to_owned();
+        let before = [of("a", 32, Vec::new()), other.clone()];
+        let after = [other, of("a", 32, Vec::new())];
         let difference = compare(&before, &after);
-        assert_eq!((difference.same, difference.changed.len()), (2, 0));
-        assert!(!difference.is_worse());
+        assert_eq!((difference.unchanged, difference.kernels.len()), (2, 0));
+        assert!(!difference.worse);
     }
 }

@@ -3,7 +3,8 @@
 // A program prints.
 #![allow(clippy::print_stdout)]
 
-use oriole::{AccessOptions, FindingSeverity};
+use oriole::AccessOptions;
+use oriole::report::Severity;
 use std::fmt::Write;
 
 /// One line for each finding that matters, in the way compilers print warnings, with what to do about it.
@@ -13,11 +14,11 @@ pub fn findings(name: &str, text: &str) -> Result<String, oriole::Error> {
         block: Some([32, 8, 1]),
         ..AccessOptions::default()
     };
-    let (kernels, _) = oriole::accesses(&module, &options)?;
+    let (kernels, _) = oriole::report::kernels(&module, &options)?;
     let mut lines = String::new();
     for kernel in &kernels {
-        for finding in kernel.ranked() {
-            if finding.severity == FindingSeverity::Low {
+        for finding in &kernel.findings {
+            if finding.severity == Severity::Low {
                 continue;
             }
             let place = match &finding.source {
@@ -26,9 +27,8 @@ pub fn findings(name: &str, text: &str) -> Result<String, oriole::Error> {
             };
             let (severity, kind) = (finding.severity.text(), finding.kind.text());
             let _ = writeln!(lines, "{place}: {severity} {kind}: {}", finding.message);
-            let access = finding.access.map(|index| &kernel.accesses[index]);
-            for fix in access.into_iter().flat_map(|access| &access.fixes) {
-                let _ = writeln!(lines, "    fix: {fix}");
+            for fix in &finding.fixes {
+                let _ = writeln!(lines, "    fix: {}", fix.text);
             }
         }
     }

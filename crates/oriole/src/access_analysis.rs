@@ -3,30 +3,29 @@
 use crate::acceptance::Acceptance;
 use crate::access_arrays::{ArrayAccess, Arrays, arrays};
 use crate::access_fixes::{AccessFix, Fixing, shape_fix};
+use crate::access_launch::{Selection, launch_of, parameters, reads_thread};
 use crate::access_reporter::Reporter;
 use crate::blocks;
 use crate::error_of;
 use crate::evolution::{self, LoopReport, name_spaces, translated_or_noted};
-use crate::findings::{self, Finding, FindingKind, FindingSeverity};
-use crate::pressure::{DynamicShared, Measuring, Occupancy, Prediction, block_of, demand};
+use crate::findings::{self, Finding, FindingKind};
+use crate::pressure::{Cliffs, DynamicShared, Measuring, Occupancy, Prediction, block_of, demand};
 use crate::remarks::SourceLine;
+use crate::report::{Launch, Memory, Parameter, Peak, Place};
 use crate::targets::{target_of, unlisted_target};
 use oriole_analysis::delinearization::Dependence;
 use oriole_analysis::lane_patterns::{CauseKind, Setting};
 use oriole_analysis::launch::{DEFAULT_THREADS, LaunchShape};
-use oriole_analysis::liveness::Program;
+use oriole_analysis::liveness::{LiveIntervals, Pressure, Program, RegisterFile, Registers};
 use oriole_analysis::memory_requests::{
-    Assumption, Class, RequestCost, Status, Waste, Wasteful, chains, costs_and_first_waste,
-    waste_at_first,
+    Assumption, RequestCost, Status, Waste, Wasteful, chains, costs_and_first_waste, waste_at_first,
 };
 use oriole_analysis::scalar_evolution::{Knobs, ScalarEvolution};
 use oriole_analysis::source_lines::{SourceFiles, SourceLines};
 use oriole_analysis::{Analyses, Loops};
 use oriole_diagnostics::{Diagnostic, Error, Source};
-use oriole_ir::{
-    Environment, Formats, Function, FunctionId, FunctionKind, Instruction, SymbolKind,
-};
-use oriole_isa::{LaunchLimits, Space};
+use oriole_ir::{Environment, Formats, Function, FunctionId, FunctionKind, Instruction};
+use oriole_isa::{Component, LaunchLimits, Space, Target};
 use oriole_syntax::scopes::{Globals, Scopes};
 use oriole_syntax::tree::{Body, Module, Statement};
 use std::collections::BTreeMap;
@@ -39,7 +38,7 @@ pub struct AccessOptions {
     pub block: Option<[u32; 3]>,
     /// What parameters are, by number from 0.
     pub arguments: BTreeMap<u32, u64>,
-    /// Only the kernel, or the function, of this name.
+    /// Only kernels and functions of this name: the plain, demangled or mangled one, or if none has it, a part of one.
     pub kernel: Option<String>,
     /// The shape of the grid, if it is known.
     pub grid: Option<[u32; 3]>,
@@ -53,8 +52,8 @@ pub struct AccessOptions {
     pub shared: Option<u32>,
     /// Whether loops, registers and occupancy are wanted, too.
     pub with_summary: bool,
-    /// Whether only what findings tell at a terminal is wanted: arrays, counts, fixes and chains of accesses whose findings take a line there,
-    /// all but the cost of accesses that have none, what warps at a boundary cost, dependences and counts of loops are left out.
+    /// Whether only findings are wanted. Chains, dependences, counts of loops, costs of warps at a boundary, and all except the cost of
+    /// accesses that waste nothing are left out.
     pub findings_only: bool,
 }
 
@@ -86,6 +85,10 @@ pub struct AccessReport {
     pub array: Option<ArrayAccess>,
     /// How often it is made, where that is no number.
     pub trips: Option<String>,
+    /// The first line of the innermost loop around it.
+    pub loop_line: Option<u32>,
+    /// The callers, if it was inlined, innermost first.
+    pub inlined_at: Vec<SourceLine>,
     /// How lanes come to access different addresses, if that is wasteful: from the address back.
     pub chain: Vec<ChainLink>,
     /// Where what is known of the address ends, if nothing is known of it.
@@ -131,7 +134,12 @@ impl AccessReport {
 
     /// Whether it goes to shared memory.
     pub fn is_shared(&self) -> bool {
-        matches!(self.space, Space::Shared | Space::SharedCluster)
+        self.memory() == Memory::Shared
+    }
+
+    /// The memory that its cost is part of.
+    pub fn memory(&self) -> Memory {
+        Memory::of(self.space)
     }
 
     /// What it costs by what a parameter is, in words.
@@ -180,44 +188,12 @@ impl AccessReport {
     pub fn class(&self) -> String {
         self.cost.class.text(self.cost.request.bytes)
     }
-
-    /// What is wrong with it, and how bad that is; nothing where nothing is wasted or nobody knows.
-    pub fn finding(&self) -> Option<(FindingKind, FindingSeverity)> {
-        finding_of(&self.cost)
-    }
 }
 
-/// What is wrong with an access that costs this, and how bad that is.
-fn finding_of(cost: &RequestCost) -> Option<(FindingKind, FindingSeverity)> {
-    if cost.status == Status::Unknown || cost.class == Class::Inactive || cost.waste() <= 1e-9 {
-        return None;
-    }
-    // A finding of its own kind.
-    if cost.is_contended() {
-        return None;
-    }
-    let kind = match cost.request.space {
-        Space::Local => FindingKind::UncoalescedLocal,
-        Space::Shared | Space::SharedCluster => FindingKind::BankConflict,
-        _ => FindingKind::UncoalescedAccess,
-    };
-    let waste = match cost.mean / cost.ideal.max(1.0) {
-        _ if cost.wasteful != Wasteful::Certainly => FindingSeverity::Low,
-        ratio if ratio >= 4.0 => FindingSeverity::High,
-        ratio if ratio >= 2.0 => FindingSeverity::Medium,
-        _ => FindingSeverity::Low,
-    };
-    Some((kind, waste))
-}
-
-/// Whether it is told how an access comes to cost what it does, and what would make it cheaper: of all that waste something or, if only what
-/// is shown at a terminal is wanted, of those whose findings take more than a line there.
-pub(crate) fn is_told(cost: &RequestCost, findings_only: bool) -> bool {
-    let is_above_low = |found: (FindingKind, FindingSeverity)| found.1 > FindingSeverity::Low;
-    match findings_only {
-        true => finding_of(cost).is_some_and(is_above_low),
-        false => cost.status != Status::Unknown && cost.waste() > 1e-9,
-    }
+/// Whether an access wastes something or may: arrays, fixes and chains are found for these.
+pub(crate) fn is_told(cost: &RequestCost) -> bool {
+    let may_waste = cost.wasteful != Wasteful::No && cost.waste_at(cost.most as f64) > 1e-9;
+    cost.status != Status::Unknown && (cost.waste() > 1e-9 || may_waste)
 }
 
 impl std::fmt::Display for AccessReport {
@@ -254,6 +230,12 @@ impl std::fmt::Display for AccessReport {
 pub struct KernelAccesses {
     /// Its name.
     pub name: String,
+    /// Its line in the PTX.
+    pub line: u32,
+    /// Its parameters.
+    pub parameters: Vec<Parameter>,
+    /// The launch that it was analyzed for.
+    pub launch: Launch,
     /// Which of them it is.
     pub kind: FunctionKind,
     /// The shape of blocks that was taken.
@@ -291,6 +273,12 @@ pub struct KernelRegisters {
     pub dynamic_shared: DynamicShared,
     /// What a multiprocessor holds of them, without shared memory of an unknown size.
     pub occupancy: Option<Occupancy>,
+    /// The next steps of occupancy, of a listed target.
+    pub cliffs: Option<Cliffs>,
+    /// The architecture.
+    pub target: Target,
+    /// Where most values are live, if less than half of the warps fit.
+    pub peak: Option<Peak>,
 }
 
 impl KernelAccesses {
@@ -337,16 +325,17 @@ pub struct ShapeWaste {
 }
 
 /// What the memory accesses of the kernels and functions of a module cost, notes about those it can say nothing of, and warnings about
-/// instructions that no PTX version knows: their accesses are left out.
+/// instructions that no PTX version knows: their accesses are left out. [`crate::report`] makes findings of them.
 ///
 /// ```
-/// use oriole::{AccessOptions, FindingKind};
+/// use oriole::AccessOptions;
 ///
 /// let module = oriole::parse("example.ptx", oriole::EXAMPLE)?;
 /// let (kernels, _) = oriole::accesses(&module, &AccessOptions::default())?;
-/// let worst = &kernels[0].ranked()[0];
-/// assert_eq!(worst.kind, FindingKind::BankConflict);
-/// println!("line {}: {}", worst.line, worst.message);
+/// assert_eq!(kernels[0].accesses.len(), 5);
+/// for access in &kernels[0].accesses {
+///     println!("line {}: {access}", access.line);
+/// }
 /// # Ok::<(), oriole::Error>(())
 /// ```
 ///
@@ -378,7 +367,8 @@ fn accesses_of(
         declared: &declared,
         options,
     };
-    let is_asked = |name: &str| options.kernel.as_deref().is_none_or(|own| own == name);
+    let selection = Selection::of(module, options.kernel.as_deref());
+    let is_asked = |name: &str| selection.has(name);
     let mut notes = blocks::check(module, &declared, options.block, is_asked)?;
     notes.extend(unlisted_target(module, None));
     let mut kernels = Vec::new();
@@ -389,7 +379,7 @@ fn accesses_of(
         let Some(body) = &function.body else {
             continue;
         };
-        let is_wanted = analyzer.is_wanted(function);
+        let is_wanted = selection.has(module.text(function.name));
         // What a kernel calls counts for its registers.
         let is_kernel = function.kind == FunctionKind::Entry;
         let is_measured = options.with_summary && (is_wanted || !is_kernel);
@@ -419,6 +409,8 @@ fn accesses_of(
             let least = measuring.least_registers(index);
             let mut kernel = analyzer.kernel(index, body, &mut ssa, analyses, least);
             kernel.name = module.text(function.name).to_owned();
+            kernel.line = analyzer.source.position(function.name.span().start).line;
+            kernel.parameters = parameters(module, function);
             if let Some((scopes, _)) = measuring.part(index)
                 && !options.findings_only
             {
@@ -446,16 +438,21 @@ fn accesses_of(
                     prediction.high = resources.register_limit;
                 }
                 let demand = demand(prediction.best, block, &resources, dynamic);
-                let registers = measuring
-                    .part(*index)
-                    .map(|part| part.1.instruction_count());
+                let registers = measuring.part(*index).map(|part| &part.1);
+                let occupancy = Occupancy::of(target, demand);
+                let is_low = occupancy.is_some_and(|own| own.percent() < 50.0);
                 KernelRegisters {
-                    instructions: registers.unwrap_or(0),
+                    peak: registers
+                        .filter(|_| is_low)
+                        .and_then(|registers| analyzer.peak(*index, registers)),
+                    cliffs: Cliffs::of(target, demand),
+                    target,
+                    instructions: registers.map_or(0, |own| own.instruction_count()),
                     prediction,
                     block,
                     static_shared: resources.shared,
                     dynamic_shared: dynamic,
-                    occupancy: Occupancy::of(target, demand),
+                    occupancy,
                 }
             });
         }
@@ -474,13 +471,6 @@ struct Analyzer<'a> {
 }
 
 impl Analyzer<'_> {
-    /// Whether a function is asked about: all are, or the one of that name.
-    fn is_wanted(&self, function: &oriole_syntax::tree::Function) -> bool {
-        let name = self.module.text(function.name);
-        let asked = self.options.kernel.as_deref();
-        asked.is_none_or(|own| own == name)
-    }
-
     fn environment(&self, index: usize) -> Environment {
         Environment::new(Arc::clone(self.declared), FunctionId::from_index(index))
     }
@@ -508,13 +498,12 @@ impl Analyzer<'_> {
         let options = self.options;
         let generic = findings::generic_accesses(ssa);
         let may_have_changed = name_spaces(ssa, &mut analyses);
-        let known_least = least.filter(|_| !may_have_changed);
         let ssa = &*ssa;
         let bounds = *analyses.environment().bounds();
         let given = blocks::allowed(options.block, &bounds).or(bounds.required_block);
-        let limits = analyses.environment().launch_limits();
         let block = given.unwrap_or(bounds.usual_block(DEFAULT_THREADS));
-        let mut setting = options.setting(block, limits);
+        let mut setting = options.setting(block, analyses.environment().launch_limits());
+        let launch = launch_of(ssa, &bounds, given, &setting);
         let kind = ssa.kind();
         if kind != FunctionKind::Entry {
             // What is known is known of parameters of kernels.
@@ -560,7 +549,6 @@ impl Analyzer<'_> {
             costs: &costs,
             arrays: &arrays,
             nests: &nests,
-            findings_only: options.findings_only,
             line_of: &|block| {
                 let first = ssa.instructions_of(block).next();
                 let line = first.and_then(|first| reporter.line_of(first));
@@ -574,7 +562,7 @@ impl Analyzer<'_> {
             // Callers would have to change, too.
             false => (vec![Vec::new(); costs.len()], Vec::new()),
         };
-        let is_told = |cost: &RequestCost| is_told(cost, options.findings_only);
+        let is_told = |cost: &RequestCost| is_told(cost) && !options.findings_only;
         let chains = chains_of(ssa, &mut analyses, &setting, &evolution, &costs, &is_told);
         fixes.extend(shape_fix(&shapes, setting.block));
         let least_registers =
@@ -587,34 +575,37 @@ impl Analyzer<'_> {
             costs: &costs,
             generic: &generic,
             place: &|instruction| reporter.place(instruction),
-            known_least,
+            known_least: least.filter(|_| !may_have_changed),
             least_registers: &least_registers,
         };
         let found = match is_kernel {
             true => findings::find(&input, &mut analyses),
             false => Vec::new(),
         };
-        let dependences = pairs.into_iter();
-        let dependences = dependences.filter_map(|pair| reporter.dependence(pair));
+        let dependences = pairs.into_iter().filter_map(|own| reporter.dependence(own));
+        let loops = analyses.get::<Loops>(ssa);
         let mut accesses = Vec::with_capacity(costs.len());
         let more = arrays.into_iter().zip(trips).zip(of_requests).zip(chains);
         for (cost, (((array, trips), fixes), chain)) in costs.into_iter().zip(more) {
+            let loop_line = reporter.loop_line(&loops, &cost);
             let Some(report) = reporter.report(cost) else {
                 continue;
             };
-            let links = chain.into_iter();
             accesses.push(AccessReport {
                 array,
                 trips,
+                loop_line,
                 fixes,
-                chain: links.filter_map(|link| reporter.link(link)).collect(),
+                chain: reporter.chain(chain),
                 ..report
             });
         }
-        let loops = analyses.get::<Loops>(ssa);
         let depths = loops.iter().map(|own| loops.depth(loops.header(own)));
         KernelAccesses {
             name: String::new(),
+            line: 0,
+            parameters: Vec::new(),
+            launch,
             kind,
             block: setting.block,
             accesses,
@@ -626,6 +617,23 @@ impl Analyzer<'_> {
             loops: Vec::new(),
             registers: None,
         }
+    }
+
+    /// Where most values of a function are live.
+    fn peak(&self, index: usize, registers: &Registers) -> Option<Peak> {
+        let intervals = LiveIntervals::of(registers);
+        let pressure = Pressure::of(registers, &intervals);
+        let peak = pressure.peak(RegisterFile::Data);
+        let body = self.module.functions[index].body.as_ref()?;
+        let statement = registers.statement(peak.instruction?);
+        let (offset, _) = self.mnemonic(body, statement)?;
+        let lines = SourceLines::of(self.module, &self.files, body);
+        let source = lines.innermost(statement);
+        Some(Peak {
+            line: self.source.position(offset).line,
+            source: source.map(|own| Place::of(&own, lines.column(statement))),
+            live: peak.units,
+        })
     }
 
     /// The loops of a kernel, in blocks of the shape that was asked for or that it requires.
@@ -691,16 +699,7 @@ fn shapes(
     costs: &[RequestCost],
     at_first: Waste,
 ) -> Vec<ShapeWaste> {
-    use oriole_isa::{Component, SpecialRegisterKind};
-    let symbols = function.symbols().iter();
-    let asks = |component: Component| {
-        symbols.clone().any(|(_, symbol)| match symbol.kind {
-            SymbolKind::Special(special) => {
-                special.kind() == SpecialRegisterKind::Tid && special.component() == Some(component)
-            }
-            _ => false,
-        })
-    };
+    let asks = |component| reads_thread(function, component);
     // What wastes nothing needs no other shape.
     let is_wasteful = |cost: &RequestCost| cost.status != Status::Unknown && cost.waste() > 1e-9;
     if !costs.iter().any(is_wasteful) {

@@ -89,7 +89,7 @@ fn is_wasteful(cost: &RequestCost) -> bool {
 /// Requests whose arrays are looked for if only findings are wanted: those that these tell of, all that are in the innermost loops of nests
 /// with them, and all that waste something in shared memory if one of those does, since rows of arrays are taken from the first.
 fn needed_for_findings(function: &Function, loops: &Loops, costs: &[RequestCost]) -> Vec<bool> {
-    let is_told = |cost: &RequestCost| is_told(cost, true);
+    let is_told = |cost: &RequestCost| is_told(cost);
     let is_shared =
         |cost: &RequestCost| matches!(cost.request.space, Space::Shared | Space::SharedCluster);
     let needs_shared = costs.iter().any(|cost| is_shared(cost) && is_told(cost));
@@ -117,7 +117,7 @@ pub(crate) fn arrays(
     findings_only: bool,
 ) -> Arrays {
     let loops = analyses.get::<Loops>(function);
-    if findings_only && !costs.iter().any(|cost| is_told(cost, true)) {
+    if findings_only && !costs.iter().any(is_told) {
         return Arrays {
             arrays: vec![None; costs.len()],
             trips: vec![None; costs.len()],
@@ -150,7 +150,7 @@ pub(crate) fn arrays(
         text,
         header: &|header| depth(header),
     };
-    let is_printed = |cost: &RequestCost| !findings_only || is_wasteful(cost);
+    let is_printed = |cost: &RequestCost| !findings_only || is_wasteful(cost) || is_told(cost);
     let printed = found
         .iter()
         .zip(costs)
@@ -161,7 +161,7 @@ pub(crate) fn arrays(
         .collect();
     let trips = costs
         .iter()
-        .map(|cost| match !findings_only || is_told(cost, true) {
+        .map(|cost| match !findings_only || is_told(cost) {
             true => trips(function, &mut query, &names, &loops, cost),
             false => None,
         });
@@ -171,15 +171,7 @@ pub(crate) fn arrays(
         false => dependences(function, &mut query, &loops, costs, &found),
     };
     let flow = analyses.get::<ControlFlow>(function);
-    let nests = nests(
-        function,
-        &flow,
-        &loops,
-        &mut query,
-        costs,
-        &found,
-        findings_only,
-    );
+    let nests = nests(function, &flow, &loops, &mut query, costs, &found);
     let nests = nests.into_iter().map(|(nest, interchange)| {
         let name = |base| source_text(function, &query, &names, base);
         let apart = interchange.apart.iter();
@@ -234,7 +226,6 @@ fn nests(
     query: &mut Query<'_>,
     costs: &[RequestCost],
     found: &[Option<Rc<Subscripts>>],
-    findings_only: bool,
 ) -> Vec<(Nest, Interchange)> {
     let of_loops = of_nests(function, loops, costs);
     let wastes = |&&index: &&usize| {
@@ -246,7 +237,7 @@ fn nests(
     let wasteful = wasteful.filter(|own| own.1.iter().any(|index| wastes(&index)));
     for (inner, members) in wasteful.take(MOST_NESTS) {
         let mut costs_of = members.iter().map(|&index| &costs[index]);
-        if !costs_of.any(|cost| is_told(cost, findings_only)) {
+        if !costs_of.any(is_told) {
             continue;
         }
         let access = |&index: &usize| {

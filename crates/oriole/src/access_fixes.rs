@@ -2,6 +2,7 @@
 
 use crate::access_analysis::{ShapeWaste, is_told};
 use crate::access_arrays::{ArrayAccess, ArrayNest};
+use crate::report::{Demangled, Fix as ReportedFix, Swizzle, words};
 use oriole_analysis::Analyses;
 use oriole_analysis::lane_patterns::Setting;
 use oriole_analysis::launch::occupancy::{Demand, Occupancy};
@@ -18,12 +19,64 @@ use oriole_isa::{Space, Target};
 pub struct AccessFix {
     /// What kind of change it is.
     pub kind: &'static str,
-    /// What to do, and what it takes.
+    /// What to do, in the imperative.
     pub text: String,
+    /// What it takes: bytes, occupancy, conditions.
+    pub price: Option<String>,
+    /// What a run of the kernel saves, over all accesses that it touches.
+    pub saved: f64,
+    /// The change in numbers.
+    pub change: FixChange,
     /// Sectors or wavefronts of the access, on average, or the weight of all that a kernel wastes.
     pub before: f64,
     /// Likewise, after it.
     pub after: f64,
+}
+
+/// A change in numbers, as far as it has any.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct FixChange {
+    /// The array that changes.
+    pub array: Option<String>,
+    /// Bytes of a row before and after.
+    pub row_bytes: Option<[u64; 2]>,
+    /// The permutation of words: to, from, and how many bits.
+    pub swizzle: Option<[u32; 3]>,
+    /// More bytes of shared memory.
+    pub extra_bytes: Option<u64>,
+    /// Blocks that fit a multiprocessor before and after.
+    pub blocks: Option<[u32; 2]>,
+    /// The shape of blocks.
+    pub block: Option<[u32; 3]>,
+    /// Bytes of the vector, structure or tile.
+    pub bytes: Option<u64>,
+}
+
+impl AccessFix {
+    /// The fix as reports have it, without the accesses that it touches.
+    pub(crate) fn report(&self) -> ReportedFix {
+        let change = &self.change;
+        let rounded = |own: f64| (own * 1000.0).round() / 1000.0;
+        ReportedFix {
+            kind: self.kind.to_owned(),
+            text: self.text.clone(),
+            price: self.price.clone(),
+            before: rounded(self.before),
+            after: rounded(self.after),
+            saved: rounded(self.saved),
+            array: change.array.clone(),
+            row_bytes: change.row_bytes,
+            swizzle: change
+                .swizzle
+                .map(|[to, from, bits]| Swizzle { to, from, bits }),
+            extra_bytes: change.extra_bytes,
+            blocks: change.blocks,
+            block: change.block,
+            bytes: change.bytes,
+            ..ReportedFix::default()
+        }
+    }
 }
 
 /// Sectors and weights with at most one digit behind the point.
@@ -34,7 +87,11 @@ fn number(number: f64) -> f64 {
 impl std::fmt::Display for AccessFix {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (before, after) = (number(self.before), number(self.after));
-        write!(formatter, "{}: {before} -> {after}", self.text)
+        write!(formatter, "{}: {before} -> {after}", self.text)?;
+        match &self.price {
+            Some(price) => write!(formatter, "; {price}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -46,8 +103,6 @@ pub(crate) struct Fixing<'a> {
     pub costs: &'a [RequestCost],
     pub arrays: &'a [Option<ArrayAccess>],
     pub nests: &'a [ArrayNest],
-    /// Whether fixes are wanted only of what findings tell at a terminal.
-    pub findings_only: bool,
     pub target: Option<Target>,
     /// The line of a block's first instruction in the PTX.
     pub line_of: &'a dyn Fn(Block) -> u32,
@@ -76,7 +131,7 @@ impl Fixing<'_> {
             self.evolution,
             self.costs,
             Surroundings {
-                is_wanted: &|cost| is_told(cost, self.findings_only),
+                is_wanted: &is_told,
                 rows: &rows,
                 bytes: &bytes,
                 nests: &nests,
@@ -86,12 +141,7 @@ impl Fixing<'_> {
         let mut of_requests = vec![Vec::new(); self.costs.len()];
         let mut of_kernel = Vec::new();
         for fix in all {
-            let words = AccessFix {
-                kind: fix.kind.name(),
-                text: self.words(&fix, shared),
-                before: fix.before,
-                after: fix.after,
-            };
+            let words = self.report(&fix, shared);
             match fix.request {
                 Some(index) => of_requests[index].push(words),
                 None => of_kernel.push(words),
@@ -137,71 +187,136 @@ impl Fixing<'_> {
         Some(Occupancy::of(self.target?, demand)?.blocks)
     }
 
-    /// What exchanging loops takes, in words.
-    fn exchanged_loops(&self, headers: [Block; 2]) -> String {
+    /// The lines of loops to exchange, and what that takes.
+    fn exchanged_loops(&self, headers: [Block; 2]) -> (String, String) {
         let [outer, inner] = headers.map(self.line_of);
         let nest = self.nests.iter().find(|own| own.nest.headers == headers);
         let mut conditions: Vec<String> = nest.map_or_else(Vec::new, |nest| nest.apart.clone());
         for condition in &mut conditions {
             *condition += " do not overlap";
         }
-        let conditions = match conditions.is_empty() {
-            true => String::new(),
-            false => format!(" (if {})", conditions.join(" and ")),
+        let shared = format!("{WINDOW} consecutive iterations share sectors");
+        let price = match conditions.is_empty() {
+            true => shared,
+            false => format!("{shared} (if {})", conditions.join(" and ")),
         };
-        format!(
-            "exchange the loops at lines {outer} and {inner}{conditions}, so that {WINDOW} iterations in a row share sectors"
+        (
+            format!("exchange the loops at PTX lines {outer} and {inner}"),
+            price,
         )
     }
 
-    fn words(&self, fix: &Fix, shared: u32) -> String {
-        let name = |symbol: Symbol| {
-            let span = self.function.symbols()[symbol].name.span();
-            &self.text[span.start as usize..span.end as usize]
+    /// A variable as the source names it.
+    fn name(&self, symbol: Symbol) -> String {
+        let span = self.function.symbols()[symbol].name.span();
+        Demangled::of(&self.text[span.start as usize..span.end as usize]).plain
+    }
+
+    /// The price of more shared memory.
+    fn price(&self, shared: u32, more: u64) -> (String, Option<[u32; 2]>) {
+        let padded = shared.saturating_add(more as u32);
+        let more = format!("{} more", words::bytes(more));
+        let blocks = self.blocks(shared).zip(self.blocks(padded));
+        let blocks = blocks.map(|(before, after)| [before, after]);
+        let price = match blocks {
+            Some([before, after]) if before != after => {
+                format!("{more}, {before} → {after} blocks per multiprocessor")
+            }
+            Some(_) => format!("{more}, same occupancy"),
+            None => more,
         };
-        match fix.kind {
+        (price, blocks)
+    }
+
+    /// The array of a request, as the source names it.
+    fn array_of(&self, request: Option<usize>) -> String {
+        let array = request.and_then(|own| self.arrays[own].as_ref());
+        match array.map(|own| own.name.strip_prefix("arg ").unwrap_or(&own.name)) {
+            Some(name) if name.bytes().all(|own| own.is_ascii_digit()) => {
+                format!(" of parameter {name}")
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn report(&self, fix: &Fix, shared: u32) -> AccessFix {
+        let mut change = FixChange::default();
+        let mut price = None;
+        // Requests that the costs before and after are of.
+        let mut count = 1.0;
+        let text = match fix.kind {
             FixKind::Pad {
                 variable,
                 row,
                 pad,
                 more,
             } => {
-                let padded = shared.saturating_add(more as u32);
-                let blocks = match (self.blocks(shared), self.blocks(padded)) {
-                    (Some(before), Some(after)) if before != after => {
-                        format!(", {before} -> {after} blocks fit a multiprocessor")
-                    }
-                    (Some(_), Some(_)) => ", as many blocks fit a multiprocessor".to_owned(),
-                    _ => String::new(),
-                };
-                format!(
-                    "pad rows of `{}` from {row} to {} bytes ({more} bytes more of shared memory{blocks})",
-                    name(variable),
-                    row + pad
-                )
+                let name = self.name(variable);
+                let (own, blocks) = self.price(shared, more);
+                price = Some(own);
+                change.row_bytes = Some([row, row + pad]);
+                (change.extra_bytes, change.blocks) = (Some(more), blocks);
+                change.array = Some(name.clone());
+                let element = fix
+                    .request
+                    .map_or(4, |own| u64::from(self.costs[own].request.bytes));
+                match (row + pad).checked_rem(element) {
+                    Some(0) => format!("pad {name} to {} elements per row", (row + pad) / element),
+                    _ => format!("pad the rows of {name} to {}", words::bytes(row + pad)),
+                }
             }
             FixKind::Swizzle {
                 variable,
                 to,
                 from,
                 bits,
-            } => format!(
-                "swizzle `{}`: offset ^ ((offset >> {from} & {}) << {to})",
-                name(variable),
-                (1u64 << bits) - 1
-            ),
+            } => {
+                let name = self.name(variable);
+                price = Some("no source change".to_owned());
+                change.swizzle = Some([to, from, bits]);
+                change.array = Some(name.clone());
+                format!("swizzle {name} (oriole opt --swizzle-shared)")
+            }
             FixKind::ExchangeThreads => {
                 "exchange threadIdx.x and threadIdx.y, and the sizes of blocks".to_owned()
             }
-            FixKind::ExchangeLoops(headers) => self.exchanged_loops(headers),
-            FixKind::BlockShape([x, y, z]) => format!("blocks of {x}x{y}x{z}"),
-            FixKind::Vector(bytes) => format!("one access of {bytes} bytes for adjacent ones"),
-            FixKind::StructureOfArrays(stride) => {
-                format!("an array for each member of structures of {stride} bytes")
+            FixKind::ExchangeLoops(headers) => {
+                let (text, own) = self.exchanged_loops(headers);
+                price = Some(own);
+                text
             }
-            FixKind::Stage(bytes) => format!(
-                "go through a tile of 32x33 elements in shared memory ({bytes} bytes), so that adjacent threads access adjacent elements"
-            ),
+            FixKind::BlockShape(block) => {
+                change.block = Some(block);
+                format!("use blocks of {}", words::shape(block))
+            }
+            FixKind::Vector(bytes) => {
+                change.bytes = Some(bytes.into());
+                let own = fix
+                    .request
+                    .map_or(bytes, |own| self.costs[own].request.bytes);
+                count = f64::from(bytes / own.max(1));
+                let array = self.array_of(fix.request);
+                format!("join adjacent accesses{array} into one of {bytes} bytes")
+            }
+            FixKind::StructureOfArrays(stride) => {
+                change.bytes = Some(stride);
+                let array = self.array_of(fix.request);
+                format!("split the {stride}-byte structures{array} into one array per member")
+            }
+            FixKind::Stage(bytes) => {
+                change.bytes = Some(bytes);
+                price = Some(format!("{} of shared memory", words::bytes(bytes)));
+                "stage tiles of 32x33 elements in shared memory".to_owned()
+            }
+        };
+        AccessFix {
+            kind: fix.kind.name(),
+            text,
+            price,
+            saved: fix.saved,
+            change,
+            before: fix.before / count,
+            after: fix.after / count,
         }
     }
 }
@@ -216,10 +331,15 @@ pub(crate) fn shape_fix(shapes: &[ShapeWaste], block: [u32; 3]) -> Option<Access
         }
     }
     let kind = FixKind::BlockShape(best.block);
-    let [x, y, z] = best.block;
     (best.weight < own.weight * 0.9).then(|| AccessFix {
         kind: kind.name(),
-        text: format!("blocks of {x}x{y}x{z}"),
+        text: format!("use blocks of {}", words::shape(best.block)),
+        price: None,
+        saved: own.weight - best.weight,
+        change: FixChange {
+            block: Some(best.block),
+            ..FixChange::default()
+        },
         before: own.weight,
         after: best.weight,
     })

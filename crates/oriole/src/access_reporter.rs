@@ -1,8 +1,9 @@
 //! Turns an access's cost and its instruction into a report with source locations.
 
-use crate::access_analysis::{AccessReport, ChainLink, LoopDependence, LostPattern};
+use crate::access_analysis::{AccessReport, ChainLink, LoopDependence, LostPattern, is_told};
 use crate::access_arrays::{DependenceReport, parameter_number};
 use crate::findings;
+use oriole_analysis::Loops;
 use oriole_analysis::memory_requests::{
     Assumption, PARAMETER_MULTIPLE, POINTER_ALIGNMENT, RequestCost, Status,
 };
@@ -29,7 +30,20 @@ impl Reporter<'_> {
         Some(self.place(instruction)?.line)
     }
 
-    pub fn link(&self, instruction: Instruction) -> Option<ChainLink> {
+    /// The first line of the innermost loop around a request.
+    pub fn loop_line(&self, loops: &Loops, cost: &RequestCost) -> Option<u32> {
+        let block = self.function.block_of(cost.request.instruction)?;
+        let header = loops.header(loops.innermost(block)?);
+        self.line_of(self.function.instructions_of(header).next()?)
+    }
+
+    /// The instructions that addresses come from.
+    pub fn chain(&self, chain: Vec<Instruction>) -> Vec<ChainLink> {
+        let links = chain.into_iter();
+        links.filter_map(|link| self.link(link)).collect()
+    }
+
+    fn link(&self, instruction: Instruction) -> Option<ChainLink> {
         let place = self.place(instruction)?;
         let text = self.source.text().get(place.offset as usize..)?;
         let text = text.split(';').next()?;
@@ -57,7 +71,8 @@ impl Reporter<'_> {
             line: self.source.position(offset).line,
             offset,
             mnemonic: mnemonic.to_owned(),
-            source: self.lines.at(statement),
+            source: self.lines.innermost(statement),
+            inlined_at: self.lines.callers(statement),
             column: self.lines.column(statement),
         })
     }
@@ -75,6 +90,8 @@ impl Reporter<'_> {
         let report = AccessReport {
             line: 0,
             source: None,
+            inlined_at: Vec::new(),
+            loop_line: None,
             column: None,
             offset,
             mnemonic: String::new(),
@@ -93,13 +110,14 @@ impl Reporter<'_> {
             lost: None,
             cost,
         };
-        if self.findings_only && report.finding().is_none() {
+        if self.findings_only && !is_told(&report.cost) {
             return Some(report);
         }
         let place = self.place(instruction)?;
         Some(AccessReport {
             line: place.line,
             source: place.source,
+            inlined_at: place.inlined_at,
             column: place.column,
             mnemonic: place.mnemonic,
             places: self.places(&report.cost),
@@ -140,7 +158,7 @@ impl Reporter<'_> {
         Some(LostPattern {
             kind: cause.kind,
             line: offset.map(|offset| self.source.position(offset).line),
-            source: statement.and_then(|statement| self.lines.at(statement)),
+            source: statement.and_then(|statement| self.lines.innermost(statement)),
             mnemonic: mnemonic.map(str::to_owned),
         })
     }

@@ -52,6 +52,7 @@ mod acceptance;
 mod access_analysis;
 mod access_arrays;
 mod access_fixes;
+mod access_launch;
 mod access_reporter;
 mod blocks;
 mod cost;
@@ -64,6 +65,7 @@ mod module_passes;
 pub mod pressure;
 mod reduce;
 mod remarks;
+pub mod report;
 mod run;
 mod targets;
 mod undefined_reads;
@@ -81,11 +83,11 @@ pub use access_analysis::{
     LostPattern, ShapeWaste, accesses,
 };
 pub use access_arrays::ArrayAccess;
-pub use access_fixes::AccessFix;
+pub use access_fixes::{AccessFix, FixChange};
 pub use evolution::{
     CountReport, EvolutionOptions, EvolutionReport, ExitReport, LoopReport, ValueReport, evolution,
 };
-pub use findings::{Finding, FindingKind, FindingSeverity, picture};
+pub use findings::{Finding, FindingKind, Impact, picture};
 pub use instruction_mix::InstructionMix;
 pub use oriole_diagnostics::{Diagnostic, Error, Label, Position, Severity, Source, Span};
 /// PTX in fat binaries, objects, libraries and executables.

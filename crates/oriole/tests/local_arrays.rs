@@ -87,7 +87,7 @@ fn kernel(element: u32, count: u32, once: &[Indexed], repeated: &[Indexed], trip
 fn is_found(text: &str) -> bool {
     let module = parse("test.ptx", text).expect("PTX");
     let (kernels, _) = accesses(&module, &AccessOptions::default()).expect("accesses");
-    let mut findings = kernels.iter().flat_map(|kernel| kernel.ranked());
+    let mut findings = kernels.iter().flat_map(|kernel| &kernel.found);
     findings.any(|finding| finding.kind == FindingKind::LocalArray)
 }
 

@@ -252,6 +252,7 @@ impl Run<'_> {
     fn kernels(&mut self, module: &Module) -> Option<Vec<oriole::KernelAccesses>> {
         let options = oriole::AccessOptions {
             block: self.header.block,
+            with_summary: true,
             ..oriole::AccessOptions::default()
         };
         match oriole::accesses(module, &options) {
@@ -268,7 +269,8 @@ impl Run<'_> {
         let Some(kernels) = self.kernels(module) else {
             return;
         };
-        for finding in kernels.iter().flat_map(|kernel| kernel.ranked()) {
+        let kernels = oriole::report::of(module, &kernels);
+        for finding in kernels.iter().flat_map(|kernel| &kernel.findings) {
             let (severity, kind) = (finding.severity.text(), finding.kind.text());
             let text = self.spoil(format!("{severity} {kind}: {}", finding.message));
             let line = finding.line as usize;

@@ -93,6 +93,8 @@ pub struct Fix {
     pub before: f64,
     /// Likewise, after.
     pub after: f64,
+    /// Sectors or wavefronts that the fix saves in a run of the kernel: over all accesses of the array for a change of an array.
+    pub saved: f64,
 }
 
 /// A change of offsets in a shared array that repeats.
@@ -218,6 +220,7 @@ pub fn fixes(
             request: None,
             before,
             after,
+            saved: before - after,
         });
     }
     found
@@ -410,6 +413,10 @@ fn shared_fixes(
             else {
                 continue;
             };
+            let of_member = |(&member, after): (&usize, &f64)| {
+                (costs[member].mean - after) * costs[member].trips
+            };
+            let saved = members.iter().zip(&means).map(of_member).sum();
             for (&member, after) in members.iter().zip(means) {
                 let before = costs[member].mean;
                 if wastes(&costs[member]) && after < before {
@@ -418,6 +425,7 @@ fn shared_fixes(
                         request: Some(member),
                         before,
                         after,
+                        saved,
                     });
                 }
             }
@@ -766,6 +774,7 @@ fn vector_fix(
         request: Some(index),
         before,
         after,
+        saved: (before - after) * cost.trips,
     })
 }
 
@@ -798,6 +807,7 @@ fn array_fix(index: usize, costs: &[RequestCost], samples: &[Vec<Sample>]) -> Op
         request: Some(index),
         before: cost.mean,
         after,
+        saved: (cost.mean - after) * cost.trips,
     })
 }
 
@@ -826,5 +836,6 @@ fn stage_fix(
         request: Some(index),
         before: cost.mean,
         after: other.mean,
+        saved: (cost.mean - other.mean) * cost.trips,
     })
 }

@@ -58,6 +58,7 @@ impl Nest {
                 request: Some(index),
                 before: as_is,
                 after: exchanged,
+                saved: (1.0 - exchanged / as_is.max(1.0)) * costs[index].mean * costs[index].trips,
             });
         }
         found.retain(|fix| {

@@ -27,6 +27,8 @@ pub struct StrideRow {
     pub case: StrideCase,
     /// Sectors or wavefronts.
     pub cost: u64,
+    /// Bytes by which adjacent lanes are apart for each one of the parameter.
+    pub unit: u64,
 }
 
 /// What a parameter may be.
@@ -69,6 +71,7 @@ impl std::fmt::Display for StrideRow {
             parameter,
             case,
             cost,
+            ..
         } = self;
         write!(formatter, "{cost} if arg {parameter} ")?;
         let (of, is_largest, at_least) = match *case {
@@ -119,12 +122,15 @@ pub(super) fn rows(
     let Some(parameter) = parameter(atom) else {
         return Vec::new();
     };
+    let first = lanes.trailing_zeros().min(30) as usize;
+    let factor = |lane: usize| sign_extend(term.factor.get(lane), pattern.bits);
     let table = Table {
         request,
         pattern,
         lanes,
         atom,
         parameter,
+        unit: factor(first).abs_diff(factor(first + 1)),
         known,
     };
     match memory(request.space) {
@@ -151,6 +157,7 @@ struct Table<'a> {
     lanes: u32,
     atom: Atom,
     parameter: u32,
+    unit: u64,
     known: &'a dyn Fn(Atom) -> Known,
 }
 
@@ -179,6 +186,7 @@ impl Table<'_> {
             parameter: self.parameter,
             case,
             cost,
+            unit: self.unit,
         }
     }
 

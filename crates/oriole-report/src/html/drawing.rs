@@ -3,10 +3,10 @@
 use super::Block;
 use oriole::Module;
 use oriole::pressure::FunctionPressure;
+use oriole::report::{Access, Unit};
 use oriole_ir::Formats;
 use oriole_syntax::scopes::Globals;
 use oriole_syntax::tree::Statement;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -172,19 +172,18 @@ pub(super) fn control_flow(index: usize, blocks: &[Block]) -> String {
 }
 
 /// Which lanes touch which sectors or banks in an access whose addresses are known.
-pub(super) fn lanes(access: &Value) -> String {
-    let Some(offsets) = access["offsets"].as_array() else {
+pub(super) fn lanes(access: &Access) -> String {
+    let Some(offsets) = &access.offsets else {
         return String::new();
     };
-    let is_shared = access["unit"] == "wavefronts";
-    let bytes = access["bytes"].as_i64().unwrap_or(1).clamp(1, 1024);
-    let known = offsets.iter().filter_map(Value::as_i64);
-    let Some(least) = known.min() else {
+    let is_shared = access.unit == Unit::Wavefronts;
+    let bytes = i64::from(access.bytes).clamp(1, 1024);
+    let Some(&least) = offsets.iter().flatten().min() else {
         return String::new();
     };
     let mut rows: BTreeMap<i64, u32> = BTreeMap::new();
     for (lane, offset) in offsets.iter().enumerate().take(LANES) {
-        let Some(offset) = offset.as_i64() else {
+        let Some(offset) = offset else {
             continue;
         };
         let from = offset.saturating_sub(least);

@@ -1,6 +1,7 @@
 //! The PTX of a kernel beside its source, with what each line costs.
 
-use super::{KernelPage, escape, findings};
+use super::{KernelPage, escape};
+use oriole::report::{Kernel, Place};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -8,6 +9,17 @@ use std::fmt::Write;
 const CHUNK: usize = 200;
 /// Lines of the source that are shown around those that code comes from.
 const AROUND: u32 = 3;
+
+/// The lines that waste something, and what: those of accesses, and of findings about something else.
+fn wasteful(kernel: &Kernel) -> impl Iterator<Item = (u32, Option<&Place>, f64)> {
+    let others = kernel.findings.iter().filter(|own| own.accesses.is_empty());
+    let others = others.map(|own| (own.line, own.source.as_ref(), own.weight));
+    let costly = kernel.findings.iter().flat_map(|own| &own.accesses);
+    let costly = costly.filter_map(|&own| kernel.accesses.get(own));
+    costly
+        .map(|own| (own.line, own.source.as_ref(), own.weight))
+        .chain(others)
+}
 
 /// What a line costs.
 #[derive(Clone, Copy, Default)]
@@ -95,9 +107,8 @@ fn ptx_rows(index: usize, ptx: &[&str], kernel: &KernelPage) -> Vec<String> {
             sources.insert(line, *source);
         }
     }
-    for finding in findings(&kernel.value) {
-        let line = finding["line"].as_u64().unwrap_or(0) as u32;
-        costs.entry(line).or_default().waste += finding["weight"].as_f64().unwrap_or(0.0);
+    for (line, _, weight) in wasteful(&kernel.value) {
+        costs.entry(line).or_default().waste += weight;
     }
     let start = (first.max(1) as usize - 1).min(ptx.len());
     let end = (last as usize).clamp(start, ptx.len());
@@ -117,11 +128,9 @@ fn ptx_rows(index: usize, ptx: &[&str], kernel: &KernelPage) -> Vec<String> {
 fn source_rows(kernel: &KernelPage, source: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
     let pressure = &kernel.pressure;
     let mut waste: BTreeMap<(String, u32), f64> = BTreeMap::new();
-    for finding in findings(&kernel.value) {
-        let (file, line) = (&finding["source"]["file"], &finding["source"]["line"]);
-        if let (Some(file), Some(line)) = (file.as_str(), line.as_u64()) {
-            let own = waste.entry((file.to_owned(), line as u32)).or_default();
-            *own += finding["weight"].as_f64().unwrap_or(0.0);
+    for (_, source, weight) in wasteful(&kernel.value) {
+        if let Some(source) = source {
+            *waste.entry((source.file.clone(), source.line)).or_default() += weight;
         }
     }
     let mut files: BTreeMap<&str, BTreeMap<u32, u32>> = BTreeMap::new();

@@ -6,10 +6,9 @@
 mod drawing;
 mod listing;
 
-use crate::json;
 use oriole::pressure::{FunctionPressure, PressureOptions};
-use oriole::{AccessOptions, Error, KernelAccesses, Module};
-use serde_json::Value;
+use oriole::report::{Access, Finding, Kernel, Severity};
+use oriole::{AccessOptions, Error, Module};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -48,7 +47,7 @@ struct Block {
 
 /// What is shown of a kernel.
 struct KernelPage {
-    value: Value,
+    value: Kernel,
     pressure: FunctionPressure,
     /// Lines of the PTX, from the first to the last.
     lines: (u32, u32),
@@ -70,9 +69,8 @@ impl Page {
     pub fn of(
         module: &Module,
         options: &AccessOptions,
-        kernels: &[KernelAccesses],
+        kernels: Vec<Kernel>,
     ) -> Result<Page, Error> {
-        let values = json::analysis_of(module, kernels);
         let asked = PressureOptions {
             blocks: options.block.into_iter().collect(),
             ..PressureOptions::default()
@@ -84,16 +82,15 @@ impl Page {
             .collect();
         let mut blocks = drawing::blocks(module);
         let mut pages = Vec::new();
-        for value in values {
-            let name = value["name"].as_str().unwrap_or_default();
-            if let Some(pressure) = functions.remove(name) {
+        for value in kernels {
+            if let Some(pressure) = functions.remove(&value.name) {
                 let lines = &pressure.ptx_lines;
                 pages.push(KernelPage {
                     lines: (
                         lines.iter().copied().min().unwrap_or(1),
                         lines.iter().copied().max().unwrap_or(1),
                     ),
-                    blocks: blocks.remove(name).unwrap_or_default(),
+                    blocks: blocks.remove(&value.name).unwrap_or_default(),
                     pressure,
                     value,
                 });
@@ -106,17 +103,9 @@ impl Page {
         })
     }
 
-    /// The kernels, as JSON.
-    pub fn values(&self) -> impl Iterator<Item = &Value> {
+    /// The kernels.
+    pub fn values(&self) -> impl Iterator<Item = &Kernel> {
         self.kernels.iter().map(|kernel| &kernel.value)
-    }
-}
-
-fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
     }
 }
 
@@ -136,25 +125,24 @@ pub fn render(pages: &[Page], source: &dyn Fn(&str) -> Option<String>) -> String
          <style>\n{STYLE}</style>\n</head>\n<body>\n",
         kernels.len()
     );
-    let total = |severity: &str| -> usize {
+    let total = |severity: Severity| -> usize {
         let findings = kernels
             .iter()
-            .flat_map(|(_, kernel)| findings(&kernel.value));
-        findings
-            .filter(|finding| finding["severity"] == severity)
-            .count()
+            .flat_map(|(_, kernel)| &kernel.value.findings);
+        findings.filter(|own| own.severity == severity).count()
     };
     let _ = write!(
         output,
         "<header>\n<h1>Oriole report</h1>\n<p>{} kernels of {} files: <b class=\"high\">{} high</b>, <b class=\"medium\">{} medium</b>, \
-         <b class=\"low\">{} low</b></p>\n<p><input type=\"search\" id=\"search\" placeholder=\"Search kernels and findings\" \
+         <b>{} undecided</b>, <b class=\"low\">{} low</b></p>\n<p><input type=\"search\" id=\"search\" placeholder=\"Search kernels and findings\" \
          aria-label=\"Search kernels and findings\"> <span id=\"count\" class=\"dim\" role=\"status\"></span> \
          <span class=\"keys dim\">/ search, j next finding, k previous</span></p>\n</header>\n<main>\n",
         kernels.len(),
         pages.len(),
-        total("high"),
-        total("medium"),
-        total("low")
+        total(Severity::High),
+        total(Severity::Medium),
+        total(Severity::Undecided),
+        total(Severity::Low)
     );
     table(&mut output, &kernels);
     let mut index = 0;
@@ -172,10 +160,6 @@ pub fn render(pages: &[Page], source: &dyn Fn(&str) -> Option<String>) -> String
     output
 }
 
-fn findings(kernel: &Value) -> impl Iterator<Item = &Value> {
-    kernel["findings"].as_array().into_iter().flatten()
-}
-
 /// What a search looks at.
 fn searched(parts: &[&str]) -> String {
     escape(&parts.join(" ").to_lowercase())
@@ -187,54 +171,50 @@ fn table(output: &mut String, kernels: &[(&Page, &KernelPage)]) {
         "<div class=\"scroll\"><table>\n<thead><tr><th>kernel</th><th>file</th><th>block</th><th class=\"n\">registers</th>\
          <th class=\"n\">occupancy</th><th>limited by</th><th class=\"n\" title=\"sectors that are needed, of those that are moved\">global</th>\
          <th class=\"n\" title=\"wavefronts that are needed, of those that are taken\">shared</th><th class=\"n\">instructions</th><th class=\"n\">accesses</th>\
-         <th class=\"n\">loops</th><th class=\"n\">high</th><th class=\"n\">medium</th><th class=\"n\">low</th></tr></thead>\n<tbody>\n",
+         <th class=\"n\">loops</th><th class=\"n\">high</th><th class=\"n\">medium</th><th class=\"n\">undecided</th><th class=\"n\">low</th></tr></thead>\n<tbody>\n",
     );
     for (index, (page, kernel)) in kernels.iter().enumerate() {
         let value = &kernel.value;
-        let name = text(&value["name"]);
-        let kinds: Vec<String> = findings(value).map(|own| text(&own["kind"])).collect();
-        let count = |severity: &str| {
-            findings(value)
-                .filter(|own| own["severity"] == severity)
-                .count()
+        let name = &value.name;
+        let kinds: Vec<&str> = value.findings.iter().map(|own| own.kind.text()).collect();
+        let count = |severity: Severity| {
+            let findings = value.findings.iter();
+            findings.filter(|own| own.severity == severity).count()
         };
-        let length = |list: &Value| list.as_array().map_or(0, Vec::len);
-        let shape: Vec<String> = value["block"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(text)
-            .collect();
-        let percent = value["occupancy"]["percent"].as_f64();
-        let shared = &value["occupancy"]["shared"];
-        let without = match shared["dynamic"].as_bool() == Some(true) && shared["given"].is_null() {
-            true => ", without dynamic shared memory",
-            false => "",
-        };
-        let efficiency = |memory: &str| {
-            let share = value["efficiency"][memory].as_f64();
+        let shape = value.block.map(|own| own.to_string());
+        let occupancy = value.occupancy.as_ref();
+        let limiter = occupancy.map_or(String::new(), |own| match own.lacks_dynamic() {
+            true => format!("{}, without dynamic shared memory", own.limiter),
+            false => own.limiter.clone(),
+        });
+        let efficiency = |share: Option<f64>| {
             share.map_or(String::new(), |share| format!("{:.0} %", share * 100.0))
         };
         let _ = writeln!(
             output,
             "<tr data-text=\"{}\"><td><a href=\"#k{index}\">{}</a></td><td class=\"dim\">{}</td><td>{}</td><td class=\"n\">{}</td>\
              <td class=\"n\">{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
-             <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n high\">{}</td><td class=\"n medium\">{}</td><td class=\"n low\">{}</td></tr>",
-            searched(&[&name, &page.file, &kinds.join(" ")]),
-            escape(&name),
+             <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n high\">{}</td><td class=\"n medium\">{}</td><td class=\"n\">{}</td>\
+             <td class=\"n low\">{}</td></tr>",
+            searched(&[name, &page.file, &kinds.join(" ")]),
+            escape(name),
             escape(&page.file),
             escape(&shape.join("×")),
-            text(&value["registers"]["best"]),
-            percent.map_or(String::new(), |percent| format!("{percent:.0} %")),
-            escape(&(text(&value["occupancy"]["limiter"]) + without)),
-            efficiency("global"),
-            efficiency("shared"),
+            value
+                .registers
+                .as_ref()
+                .map_or(String::new(), |own| own.best.to_string()),
+            occupancy.map_or(String::new(), |own| format!("{:.0} %", own.percent)),
+            escape(&limiter),
+            efficiency(value.efficiency.global),
+            efficiency(value.efficiency.shared),
             kernel.pressure.instructions,
-            length(&value["accesses"]),
-            length(&value["loops"]),
-            count("high"),
-            count("medium"),
-            count("low")
+            value.accesses.len(),
+            value.loops.len(),
+            count(Severity::High),
+            count(Severity::Medium),
+            count(Severity::Undecided),
+            count(Severity::Low)
         );
     }
     output.push_str("</tbody></table></div>\n");
@@ -249,24 +229,23 @@ fn section(
     source: &dyn Fn(&str) -> Option<String>,
 ) {
     let value = &kernel.value;
-    let name = text(&value["name"]);
+    let name = &value.name;
     let _ = writeln!(
         output,
         "<section class=\"kernel\" id=\"k{index}\" data-text=\"{}\">\n<h2>{}</h2>\n<p class=\"dim\">{}</p>",
-        searched(&[&name, &page.file]),
-        escape(&name),
+        searched(&[name, &page.file]),
+        escape(name),
         escape(&page.file)
     );
-    let mut accesses: BTreeMap<u64, &Value> = BTreeMap::new();
-    for access in value["accesses"].as_array().into_iter().flatten() {
-        accesses
-            .entry(access["line"].as_u64().unwrap_or(0))
-            .or_insert(access);
+    for finding in &value.findings {
+        let mut members = finding
+            .accesses
+            .iter()
+            .filter_map(|&own| value.accesses.get(own));
+        let access = members.find(|own| own.line == finding.line);
+        finding_html(output, index, name, access, finding);
     }
-    for finding in findings(value) {
-        finding_html(output, index, &name, &accesses, finding);
-    }
-    if findings(value).next().is_none() {
+    if value.findings.is_empty() {
         output.push_str("<p class=\"dim\">No findings.</p>\n");
     }
     loops(output, index, value);
@@ -280,69 +259,68 @@ fn finding_html(
     output: &mut String,
     index: usize,
     name: &str,
-    accesses: &BTreeMap<u64, &Value>,
-    finding: &Value,
+    access: Option<&Access>,
+    finding: &Finding,
 ) {
-    let (kind, severity) = (text(&finding["kind"]), text(&finding["severity"]));
-    let message = text(&finding["message"]);
-    let line = finding["line"].as_u64().unwrap_or(0);
-    let source = &finding["source"];
-    let place = match source["file"].as_str() {
-        Some(file) => format!("{}:{}, ", escape(file), source["line"]),
-        None => String::new(),
+    let (kind, severity) = (finding.kind.text(), finding.severity.text());
+    let (message, line) = (&finding.message, finding.line);
+    let source = finding.source.as_ref();
+    let place = source.map_or(String::new(), |own| {
+        format!("{}, ", escape(&own.to_string()))
+    });
+    let class = match finding.severity {
+        Severity::Undecided => "low",
+        own => own.text(),
     };
-    let class = match severity.as_str() {
-        known @ ("high" | "medium" | "low") => known,
-        _ => "low",
-    };
+    let mut rows: Vec<String> = vec![escape(message)];
+    if let Some(cost) = crate::text::cost(finding, None) {
+        rows.push(escape(&cost));
+    }
+    for fix in &finding.fixes {
+        rows.push(format!("fix: {}", escape(&crate::text::fix(finding, fix))));
+    }
+    let rows = rows.join("<br>");
     let _ = writeln!(
         output,
         "<div class=\"finding {class}\" data-text=\"{}\"><p><span class=\"badge {class}\">{}</span> <b>{}</b> at {place}\
          <a href=\"#k{index}-L{line}\">PTX line {line}</a></p><p>{}</p>{}</div>",
-        searched(&[name, &kind, &severity, &message, &place]),
-        escape(&severity),
-        escape(&kind),
-        escape(&message),
-        accesses
-            .get(&line)
-            .map_or(String::new(), |access| drawing::lanes(access))
+        searched(&[name, kind, severity, message, &place]),
+        escape(severity),
+        escape(kind),
+        rows,
+        access.map_or(String::new(), drawing::lanes)
     );
 }
 
 /// The loops and how often they run.
-fn loops(output: &mut String, index: usize, kernel: &Value) {
-    let list: Vec<&Value> = kernel["loops"].as_array().into_iter().flatten().collect();
-    if list.is_empty() {
+fn loops(output: &mut String, index: usize, kernel: &Kernel) {
+    if kernel.loops.is_empty() {
         return;
     }
     output.push_str(
         "<h3>Loops</h3>\n<div class=\"scroll\"><table><thead><tr><th>loop</th><th>at</th><th class=\"n\">depth</th>\
          <th>back edge taken</th></tr></thead><tbody>\n",
     );
-    for own in list {
-        let line = own["line"].as_u64().unwrap_or(0);
-        let count = &own["count"];
-        let most = match &count["value"] {
-            Value::Null => String::new(),
-            value => format!("at most {value}"),
-        };
-        let times = match count["kind"].as_str() {
-            Some("exact") => text(&count["value"]),
-            Some("symbolic") if most.is_empty() => text(&count["expression"]),
-            Some("symbolic") => format!("{}, {most}", text(&count["expression"])),
-            Some("maximum") => most,
+    for own in &kernel.loops {
+        let (line, count) = (own.line, &own.count);
+        let value = count.value.map(|value| value.to_string());
+        let most = value.as_ref().map(|value| format!("at most {value}"));
+        let expression = count.expression.clone().unwrap_or_default();
+        let times = match (count.kind.as_str(), most) {
+            ("exact", _) => value.unwrap_or_default(),
+            ("symbolic", None) => expression,
+            ("symbolic", Some(most)) => format!("{expression}, {most}"),
+            ("maximum", most) => most.unwrap_or_default(),
             _ => "unknown".to_owned(),
         };
-        let place = match own["source"]["file"].as_str() {
-            Some(file) => format!("{}:{}", file, own["source"]["line"]),
-            None => format!("PTX line {line}"),
-        };
+        let source = own.source.as_ref();
+        let place = source.map_or_else(|| format!("PTX line {line}"), ToString::to_string);
         let _ = writeln!(
             output,
             "<tr><td class=\"code\">{}</td><td><a href=\"#k{index}-L{line}\">{}</a></td><td class=\"n\">{}</td><td class=\"code\">{}</td></tr>",
-            escape(&text(&own["name"])),
+            escape(&own.name),
             escape(&place),
-            text(&own["depth"]),
+            own.depth,
             escape(&times)
         );
     }
@@ -365,7 +343,8 @@ mod tests {
             ..AccessOptions::default()
         };
         let (kernels, _) = oriole::accesses(&module, &options).unwrap();
-        let page = Page::of(&module, &options, &kernels).unwrap();
+        let kernels = oriole::report::of(&module, &kernels);
+        let page = Page::of(&module, &options, kernels).unwrap();
         render(&[page], &|name| {
             (name == "<k>.cu").then(|| "one\ntwo\n  three <b>\nfour\n".to_owned())
         })

@@ -1,7 +1,8 @@
 //! Accesses that could be made another way: generic ones, vectors that may not be aligned, atomics at one word, uniform loads.
 
 use super::roots::Root;
-use super::{FindingKind, FindingSeverity, Found, Subject};
+use super::{Facts, FindingKind, Found, Impact, Subject};
+use crate::report::{Unit, words};
 use oriole_analysis::lane_patterns::{AtomKey, Entry, LANES, LanePatterns};
 use oriole_analysis::memory_requests::{
     Class, POINTER_ALIGNMENT, Request, RequestCost, Status, Wasteful,
@@ -25,18 +26,22 @@ fn scattered(subject: &Subject<'_>, found: &mut Vec<Found>) {
         if cost.status != Status::Unknown || cost.wasteful != Wasteful::Likely {
             continue;
         }
-        let unit = match cost.request.space {
-            Space::Shared | Space::SharedCluster => "wavefronts",
-            _ => "sectors",
+        let is_shared = matches!(cost.request.space, Space::Shared | Space::SharedCluster);
+        let unit = match is_shared {
+            true => Unit::Wavefronts,
+            false => Unit::Sectors,
         };
-        let (mean, ideal) = (cost.mean.round(), cost.ideal.round());
+        let (mean, needed) = (cost.mean.round(), cost.ideal.round());
         found.push(Found {
             kind: FindingKind::ScatteredAccess,
-            severity: FindingSeverity::Low,
+            impact: Impact::Usual,
             instruction: cost.request.instruction,
-            message: format!(
-                "likely wasteful: loaded numbers say where lanes go; if these are scattered, about {mean} {unit}, ideal {ideal}"
+            what: format!(
+                "loaded data sets the cost: about {} instead of {needed} if it is scattered",
+                unit.count(mean)
             ),
+            why: "loaded values are the index".to_owned(),
+            facts: Facts::default(),
             weight: cost.weight(),
         });
     }
@@ -50,7 +55,7 @@ fn generic(subject: &Subject<'_>, found: &mut Vec<Found>) {
     }
     let roots = subject.roots();
     // By what is said of them: the first access, how many there are, and how often they are executed.
-    let mut groups: BTreeMap<String, (Instruction, u32, f64)> = BTreeMap::new();
+    let mut groups: BTreeMap<&'static str, (Instruction, u32, f64)> = BTreeMap::new();
     for &instruction in subject.generic {
         let (Some(block), Some(access)) =
             (function.block_of(instruction), function.access(instruction))
@@ -60,12 +65,14 @@ fn generic(subject: &Subject<'_>, found: &mut Vec<Found>) {
         let what = match access.space {
             Space::Generic => match access.address.and_then(|own| roots.of_base(own.base)) {
                 Some(Root::Parameter(_, 0)) => {
-                    "goes through a parameter of the kernel, which points to global memory"
+                    "it goes through a parameter of the kernel, which points to global memory"
                 }
                 _ => continue,
-            }
-            .to_owned(),
-            space => format!("reaches {} memory alone", space.text()),
+            },
+            Space::Global => "it reaches global memory only",
+            Space::Shared | Space::SharedCluster => "it reaches shared memory only",
+            Space::Local => "it reaches local memory only",
+            _ => "it reaches one state space only",
         };
         let trips = subject.executions(block);
         let group = groups.entry(what).or_insert((instruction, 0, 0.0));
@@ -73,16 +80,19 @@ fn generic(subject: &Subject<'_>, found: &mut Vec<Found>) {
         group.2 += trips;
     }
     for (what, (instruction, count, trips)) in groups {
-        let more = match count {
-            1 => String::new(),
-            2 => "; another does, too".to_owned(),
-            count => format!("; {} others do, too", count - 1),
-        };
         found.push(Found {
             kind: FindingKind::GenericAccess,
-            severity: FindingSeverity::Low,
+            impact: Impact::Usual,
             instruction,
-            message: format!("a generic access {what}{more}"),
+            what: format!(
+                "{} without a state space",
+                words::count(count.into(), "access")
+            ),
+            why: what.to_owned(),
+            facts: Facts {
+                count: Some(count),
+                ..Facts::default()
+            },
             weight: trips,
         });
     }
@@ -107,18 +117,22 @@ fn atomics(subject: &Subject<'_>, found: &mut Vec<Found>) {
             results.all(|result| function.use_count(result) == 0)
         };
         let exchanges = format.mnemonic.has_modifier("cas") || format.mnemonic.has_modifier("exch");
-        let severity = match is_unused && !exchanges {
-            _ if is_float => FindingSeverity::High,
-            false => FindingSeverity::Medium,
+        let impact = match is_unused && !exchanges && !is_float {
+            false => Impact::Usual,
             // `ptxas` puts together what lanes do to one integer.
-            true => FindingSeverity::Low,
+            true => Impact::Minor,
         };
         let trips = cost.trips;
         found.push(Found {
             kind: FindingKind::ContendedAtomic,
-            severity,
+            impact,
             instruction: request.instruction,
-            message: format!("{lanes} lanes update the same word, one after the other"),
+            what: format!("{lanes} lanes update the same word"),
+            why: "atomics on one word execute one after the other".to_owned(),
+            facts: Facts {
+                count: Some(lanes as u32),
+                ..Facts::default()
+            },
             weight: (lanes as f64 - 1.0) * trips,
         });
     }
@@ -174,12 +188,15 @@ fn uniform(subject: &Subject<'_>, found: &mut Vec<Found>) {
         debug_assert!(subject.loops.depth(subject.loops.header(this)) > 0);
         found.push(Found {
             kind: FindingKind::UniformLoad,
-            severity: FindingSeverity::Low,
+            impact: Impact::Usual,
             instruction: row[0].1.request.instruction,
-            message: format!(
-                "{count} loads of {bytes} adjacent bytes each, the same for all lanes, in every iteration: one vector load, \
-                 or a load by each lane into shared memory, fetches them at once"
-            ),
+            what: format!("{count} loads of {bytes} adjacent bytes each in every iteration"),
+            why: "all lanes load the same words, one narrow load after the other".to_owned(),
+            facts: Facts {
+                bytes: Some(bytes as u64),
+                loads: Some(count as u32),
+                ..Facts::default()
+            },
             weight: (count as f64 - (count as f64 / 4.0).ceil()) * trips,
         });
     }
@@ -227,28 +244,33 @@ fn overwide(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut Vec<Foun
             }
             named.push((symbol, bytes));
         }
-        let (severity, message) = match alignment {
+        let (impact, what, why) = match alignment {
             Alignment::Known => continue,
             Alignment::Broken(lane) => (
-                FindingSeverity::High,
-                format!(
-                    "{bytes} bytes at an address that is no multiple of {bytes} in lane {lane}: it traps"
-                ),
+                Impact::Wrong,
+                format!("access of {bytes} bytes traps"),
+                format!("the address of lane {lane} is not a multiple of {bytes}"),
             ),
             Alignment::Variable(symbol, promised) => (
-                FindingSeverity::Medium,
+                Impact::Usual,
                 format!(
-                    "{bytes} bytes at once from `{}`, which is declared with an alignment of {promised}",
+                    "access of {bytes} bytes to {}, which may not be aligned",
                     subject.name(symbol)
                 ),
+                format!("it is declared with an alignment of {promised}"),
             ),
         };
         let block = function.block_of(request.instruction);
         found.push(Found {
             kind: FindingKind::OverwideAccess,
-            severity,
+            impact,
             instruction: request.instruction,
-            message,
+            what,
+            why,
+            facts: Facts {
+                bytes: Some(bytes.into()),
+                ..Facts::default()
+            },
             weight: block.map_or(1.0, |block| subject.executions(block)),
         });
     }

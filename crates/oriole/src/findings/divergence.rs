@@ -7,7 +7,7 @@
 //! the lane by other arithmetic.
 
 use super::roots::definition;
-use super::{FindingKind, FindingSeverity, Found, Subject};
+use super::{Facts, FindingKind, Found, Impact, Subject};
 use oriole_analysis::lane_patterns::{Entry, LANES, LanePatterns};
 use oriole_analysis::{Analyses, Loop};
 use oriole_collections::BitSet;
@@ -228,43 +228,44 @@ fn inside(
     let (one, other) = (count(&one, &other), count(&other, &one));
     let (shorter, longer) = (one.min(other), one.max(other));
     let trips = subject.executions(block);
-    let (severity, message, wasted) = match verdict {
+    let (impact, what, why, wasted) = match verdict {
         Verdict::Lanes { taken, arriving } if shorter >= LONG_ARM => (
-            FindingSeverity::Medium,
-            format!(
-                "{taken} of {arriving} active lanes branch one way and {} the other: the warp executes both sides, {shorter} and {longer} \
-                 instructions",
-                arriving - taken
-            ),
+            Impact::Usual,
+            format!("the warp executes both sides, {shorter} and {longer} instructions"),
+            format!("{taken} of {arriving} active lanes take this branch"),
             shorter,
         ),
         Verdict::Lanes { taken, arriving } if longer >= LONG_ONLY_ARM && 2 * taken == arriving => (
-            FindingSeverity::Low,
-            format!("half of the {arriving} active lanes are idle for {longer} instructions"),
+            Impact::Minor,
+            format!("half of the lanes are idle for {longer} instructions"),
+            format!("{taken} of {arriving} active lanes take this branch"),
             longer / 2,
         ),
         Verdict::Computed { is_data } if shorter >= LONG_ARM => (
-            FindingSeverity::Low,
-            format!(
-                "the condition depends on {}: a divergent warp executes both sides, {shorter} and {longer} instructions",
-                by(is_data)
-            ),
+            Impact::Minor,
+            format!("a divergent warp executes both sides, {shorter} and {longer} instructions"),
+            format!("the condition depends on {}", by(is_data)),
             shorter / 2,
         ),
         _ => return,
     };
     found.push(Found {
         kind: FindingKind::DivergentBranch,
-        severity,
+        impact,
         instruction: last,
-        message,
+        what,
+        why,
+        facts: Facts {
+            count: Some(wasted as u32),
+            ..Facts::default()
+        },
         weight: wasted as f64 * trips,
     });
 }
 
 fn by(is_data: bool) -> &'static str {
     match is_data {
-        true => "what each lane loaded",
+        true => "loaded data",
         false => "the lane id",
     }
 }
@@ -296,11 +297,8 @@ fn leaving(
     verdict: Verdict,
     found: &mut Vec<Found>,
 ) {
-    let message = match verdict {
-        Verdict::Computed { is_data } => format!(
-            "the trip count depends on {}: a warp iterates until its last lane is done",
-            by(is_data)
-        ),
+    let reason = match verdict {
+        Verdict::Computed { is_data } => format!("the trip count depends on {}", by(is_data)),
         Verdict::Boundary(apart) if apart > 0 => {
             let Some(step) = step(subject, this, last) else {
                 return;
@@ -309,9 +307,7 @@ fn leaving(
             if more < LEAST_MORE {
                 return;
             }
-            format!(
-                "trip counts of lanes differ by up to {more}: a warp iterates until its last lane is done"
-            )
+            format!("trip counts of lanes differ by up to {more}")
         }
         _ => return,
     };
@@ -327,9 +323,14 @@ fn leaving(
         .sum();
     found.push(Found {
         kind: FindingKind::LaneDependentLoop,
-        severity: FindingSeverity::Medium,
+        impact: Impact::Usual,
         instruction: last,
-        message,
+        what: "lanes of a warp leave this loop at different iterations".to_owned(),
+        why: format!("{reason}: a warp iterates until its last lane is done"),
+        facts: Facts {
+            reason: Some(reason),
+            ..Facts::default()
+        },
         weight: body as f64 * subject.executions(block) / 2.0,
     });
 }
@@ -423,12 +424,14 @@ fn divergent_barriers(
             }
             found.push(Found {
                 kind: FindingKind::DivergentBarrier,
-                severity: FindingSeverity::High,
+                impact: Impact::Wrong,
                 instruction: barrier,
-                message: format!(
-                    "only some lanes reach this barrier: the branch at {} is divergent, and the others wait at another barrier",
+                what: "only some lanes reach this barrier".to_owned(),
+                why: format!(
+                    "the branch at {} diverges, and the other lanes wait at another barrier",
                     subject.at(last)
                 ),
+                facts: Facts::default(),
                 weight: subject.executions(at),
             });
             break;

@@ -6,7 +6,8 @@
 //! name. What is said is said of the conversion back. Kernels that load or store 64-bit floats, or that take one, are left alone.
 
 use super::roots::definition;
-use super::{FindingKind, FindingSeverity, Found, Subject};
+use super::{Facts, FindingKind, Found, Impact, Subject};
+use crate::report::words;
 use oriole_ir::{Function, Instruction, Operand, Value};
 use oriole_isa::{Opcode, ScalarType};
 use std::collections::BTreeSet;
@@ -33,17 +34,19 @@ pub(super) fn find(subject: &Subject<'_>, found: &mut Vec<Found>) {
             continue;
         };
         let count = chain.len();
-        let plural = if count == 1 { "" } else { "s" };
         found.push(Found {
             kind: FindingKind::DoublePrecision,
-            severity: match subject.loops.depth(block) {
-                0 => FindingSeverity::Low,
-                _ => FindingSeverity::Medium,
-            },
+            impact: Impact::Usual,
             instruction,
-            message: format!(
-                "{count} double-precision operation{plural} on floats, whose result is rounded to float again"
+            what: format!(
+                "{} on floats",
+                words::count(count as u64, "double-precision operation")
             ),
+            why: "the result is rounded to float again".to_owned(),
+            facts: Facts {
+                count: Some(count as u32),
+                ..Facts::default()
+            },
             weight: COST * count as f64 * subject.executions(block),
         });
     }

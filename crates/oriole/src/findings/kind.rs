@@ -1,5 +1,7 @@
 //! The kinds of findings: their names, what they are in a sentence, and the page of each.
 
+use crate::report::schema::{Definitions, Describe};
+
 /// What is wrong with some instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -38,11 +40,13 @@ pub enum FindingKind {
     LaneDependentLoop,
     /// Where an access goes depends on data, which is likely to scatter lanes.
     ScatteredAccess,
+    /// Less than half of the warps that a multiprocessor could hold fit.
+    LowOccupancy,
 }
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [FindingKind; 17] = [
+    pub const ALL: [FindingKind; 18] = [
         FindingKind::UncoalescedAccess,
         FindingKind::BankConflict,
         FindingKind::UncoalescedLocal,
@@ -60,6 +64,7 @@ impl FindingKind {
         FindingKind::OverwideAccess,
         FindingKind::LaneDependentLoop,
         FindingKind::ScatteredAccess,
+        FindingKind::LowOccupancy,
     ];
 
     /// Its name and its page.
@@ -90,6 +95,7 @@ impl FindingKind {
             FindingKind::OverwideAccess => page!("overwide-access"),
             FindingKind::LaneDependentLoop => page!("lane-dependent-loop"),
             FindingKind::ScatteredAccess => page!("scattered-access"),
+            FindingKind::LowOccupancy => page!("low-occupancy"),
         }
     }
 
@@ -117,31 +123,29 @@ impl FindingKind {
     }
 }
 
-/// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FindingSeverity {
-    /// Of what is accessed, less than half is wasted, or perhaps nothing; of other findings: worth a look.
-    Low,
-    /// Half or more; worth a change.
-    Medium,
-    /// Three quarters or more; or wrong.
-    High,
+impl Default for FindingKind {
+    fn default() -> FindingKind {
+        FindingKind::ALL[0]
+    }
 }
 
-impl FindingSeverity {
-    /// All degrees.
-    pub const ALL: [FindingSeverity; 3] = [
-        FindingSeverity::Low,
-        FindingSeverity::Medium,
-        FindingSeverity::High,
-    ];
+impl serde::Serialize for FindingKind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.text())
+    }
+}
 
-    /// Its name.
-    pub fn text(self) -> &'static str {
-        match self {
-            FindingSeverity::Low => "low",
-            FindingSeverity::Medium => "medium",
-            FindingSeverity::High => "high",
-        }
+impl<'de> serde::Deserialize<'de> for FindingKind {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<FindingKind, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        let message = || serde::de::Error::custom(format!("there is no kind of finding {text}"));
+        FindingKind::from_text(&text).ok_or_else(message)
+    }
+}
+
+impl Describe for FindingKind {
+    fn describe(_: &mut Definitions) -> String {
+        let names = FindingKind::ALL.map(|kind| format!("\"{}\"", kind.text()));
+        format!("{{\"enum\": [{}]}}", names.join(", "))
     }
 }

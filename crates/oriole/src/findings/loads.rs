@@ -7,7 +7,7 @@
 //! change what it reads, anywhere in the loop, is such stores, or nothing.
 
 use super::roots::Root;
-use super::{FindingKind, FindingSeverity, Found, Subject};
+use super::{Facts, FindingKind, Found, Impact, Subject};
 use oriole_analysis::Loop;
 use oriole_analysis::memory::clobbers;
 use oriole_collections::SmallVec;
@@ -110,19 +110,19 @@ fn repeated(subject: &Subject<'_>, block: Block, found: &mut Vec<Found>) {
         let &(store, other) = &between[between.len() - 1];
         found.push(Found {
             kind: FindingKind::RepeatedLoad,
-            severity: match subject.loops.depth(block) {
-                0 => FindingSeverity::Low,
-                _ => FindingSeverity::Medium,
-            },
+            impact: Impact::Usual,
             instruction,
-            message: format!(
-                "loads again what {} loaded from {}, as the store to {} at {} may have changed it: `__restrict__` says that \
-                 it does not",
-                subject.at(first),
+            what: format!(
+                "load from {} repeats that of {}",
                 described(subject, own),
+                subject.at(first),
+            ),
+            why: format!(
+                "the store to {} at {} may change the value",
                 described(subject, other),
                 subject.at(store),
             ),
+            facts: Facts::default(),
             weight: sectors(&access) * subject.executions(block),
         });
     }
@@ -146,9 +146,9 @@ fn sectors(access: &Access) -> f64 {
 
 fn described(subject: &Subject<'_>, root: Root) -> String {
     match root {
-        Root::Parameter(symbol, 0) => format!("`{}`", subject.name(symbol)),
-        Root::Parameter(symbol, offset) => format!("`{}+{offset}`", subject.name(symbol)),
-        Root::Variable(symbol) => format!("`{}`", subject.name(symbol)),
+        Root::Parameter(symbol, 0) => subject.name(symbol).to_owned(),
+        Root::Parameter(symbol, offset) => format!("{}+{offset}", subject.name(symbol)),
+        Root::Variable(symbol) => subject.name(symbol).to_owned(),
     }
 }
 
@@ -211,11 +211,11 @@ fn invariant(subject: &Subject<'_>, found: &mut Vec<Found>) {
         }
         let why = match changes.stores.first() {
             Some(&(store, root)) => format!(
-                "the store to {} at {} may change it: `__restrict__` says that it does not",
+                "the store to {} at {} may change it",
                 described(subject, root),
                 subject.at(store)
             ),
-            None => "nothing in the loop changes it: load it before the loop".to_owned(),
+            None => "nothing in the loop changes it".to_owned(),
         };
         let trips = subject.executions(block);
         let parent = subject.loops.parent(this);
@@ -223,12 +223,14 @@ fn invariant(subject: &Subject<'_>, found: &mut Vec<Found>) {
         let around = parent.unwrap_or(1.0);
         found.push(Found {
             kind: FindingKind::LoopInvariantLoad,
-            severity: FindingSeverity::Medium,
+            impact: Impact::Usual,
             instruction,
-            message: format!(
-                "every iteration loads the same word of {}, and {why}",
+            what: format!(
+                "every iteration loads the same word of {}",
                 described(subject, own)
             ),
+            why,
+            facts: Facts::default(),
             weight: sectors(&access) * (trips - around).max(0.0),
         });
     }

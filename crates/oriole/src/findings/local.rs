@@ -1,6 +1,7 @@
 //! Local memory: arrays that lie in it, indices that differ from lane to lane, and values for which there is no register.
 
-use super::{FindingKind, FindingSeverity, Found, Subject};
+use super::{Facts, FindingKind, Found, Impact, Subject};
+use crate::report::words;
 use oriole_analysis::Analyses;
 use oriole_analysis::liveness::{Liveness, Pressure, Program, RegisterFile};
 use oriole_analysis::memory_requests::Status;
@@ -81,21 +82,32 @@ fn arrays(subject: &Subject<'_>, found: &mut Vec<Found>) {
         if is_of_library(subject, bytes) || !calls && uses.is_kept_in_registers(bytes) {
             continue;
         }
-        let size = bytes.map_or(String::new(), |bytes| format!(", {bytes} bytes,"));
+        let size = bytes.map_or(String::new(), |bytes| {
+            format!(" of {}", words::bytes(bytes.into()))
+        });
+        let index = subject.register(index);
+        let (loads, stores) = (uses.loads as u64, uses.stores as u64);
         found.push(Found {
             kind: FindingKind::LocalArray,
-            severity: match is_in_loop(instruction) {
-                true => FindingSeverity::Medium,
-                false => FindingSeverity::Low,
+            impact: match is_in_loop(instruction) {
+                true => Impact::Usual,
+                false => Impact::Minor,
             },
             instruction,
-            message: format!(
-                "`{}`{size} lies in local memory, since {} indexes it: {} loads and {} stores",
-                subject.name(symbol),
-                subject.register(index),
-                uses.loads,
-                uses.stores
+            what: format!("an array{size} is in local memory"),
+            why: format!(
+                "{index} indexes it, so it cannot stay in registers: {} and {}",
+                words::count(loads, "load"),
+                words::count(stores, "store")
             ),
+            facts: Facts {
+                name: Some(subject.name(symbol).to_owned()),
+                bytes: bytes.map(u64::from),
+                loads: Some(uses.loads as u32),
+                stores: Some(uses.stores as u32),
+                index: Some(index),
+                ..Facts::default()
+            },
             weight: uses.executions,
         });
     }
@@ -189,12 +201,17 @@ fn indices(subject: &Subject<'_>, found: &mut Vec<Found>) {
         };
         found.push(Found {
             kind: FindingKind::DivergentLocalIndex,
-            severity: FindingSeverity::Medium,
+            impact: Impact::Usual,
             instruction: request.instruction,
-            message: format!(
-                "the index into local memory depends on {by}: up to {} sectors instead of {}",
+            what: format!(
+                "lanes index local memory differently: up to {} sectors instead of {}",
                 cost.most, cost.ideal
             ),
+            why: format!("the index depends on {by}"),
+            facts: Facts {
+                reason: Some(by.to_owned()),
+                ..Facts::default()
+            },
             weight: cost.waste() * subject.executions(block),
         });
     }
@@ -251,14 +268,18 @@ fn spills(subject: &Subject<'_>, analyses: &mut Analyses, found: &mut Vec<Found>
     let block = function.block_of(instruction);
     found.push(Found {
         kind: FindingKind::PredictedSpill,
-        severity: FindingSeverity::High,
+        impact: Impact::Usual,
         instruction,
-        message: format!(
-            "{count} values take {} registers here, {} in the best order, and a thread has {limit}; the longest live ones are {}",
+        what: format!("values need {least} registers in the best order, and a thread has {limit}"),
+        why: format!(
+            "{count} values take {} registers here; those that live longest: {}",
             peak.units,
-            least,
             names.join(", ")
         ),
+        facts: Facts {
+            count: Some(least),
+            ..Facts::default()
+        },
         weight: 2.0 * f64::from(more) * block.map_or(1.0, |block| subject.executions(block)),
     });
 }

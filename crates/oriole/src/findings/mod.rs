@@ -13,12 +13,12 @@ mod picture;
 mod pressure;
 mod roots;
 
-pub use kind::{FindingKind, FindingSeverity};
+pub use kind::FindingKind;
 pub use picture::picture;
 pub(crate) use pressure::least_registers;
 
-use crate::access_analysis::{AccessReport, KernelAccesses};
 use crate::remarks::SourceLine;
+use crate::report::Facts;
 use origins::Origins;
 use oriole_analysis::lane_patterns::{LanePatterns, Setting};
 use oriole_analysis::memory_requests::{RequestCost, executions};
@@ -38,8 +38,8 @@ use std::rc::Rc;
 pub struct Finding {
     /// What it is.
     pub kind: FindingKind,
-    /// How much it matters.
-    pub severity: FindingSeverity,
+    /// The part of its severity that the rule decides.
+    pub impact: Impact,
     /// The line in the PTX.
     pub line: u32,
     /// Where the instruction's mnemonic starts in the text.
@@ -48,22 +48,41 @@ pub struct Finding {
     pub source: Option<SourceLine>,
     /// The column there, from 1, where the PTX says one.
     pub column: Option<u32>,
+    /// The callers, if it was inlined, innermost first.
+    pub inlined_at: Vec<SourceLine>,
     /// The instruction, without operands.
     pub mnemonic: String,
-    /// What is wrong, in a sentence.
-    pub message: String,
+    /// What is wrong, in a clause.
+    pub what: String,
+    /// The reason, in a clause.
+    pub why: String,
+    /// Numbers of the clauses.
+    pub facts: Facts,
     /// What is wasted, about, in sectors, wavefronts or instructions of a warp, times how often.
     pub weight: f64,
-    /// For findings about what an access costs, its place among the accesses of the kernel.
-    pub access: Option<usize>,
+    /// Instructions of the line that the finding is about.
+    pub count: u32,
+}
+
+/// The part of a severity that a rule decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Impact {
+    /// Little: the machine may hide it, or it is rare.
+    Minor,
+    /// As much as findings of the kind have.
+    Usual,
+    /// The kernel does not work as it is.
+    Wrong,
 }
 
 /// A finding, by instruction.
 pub(crate) struct Found {
     kind: FindingKind,
-    severity: FindingSeverity,
+    impact: Impact,
     instruction: Instruction,
-    message: String,
+    what: String,
+    why: String,
+    facts: Facts,
     weight: f64,
 }
 
@@ -77,6 +96,8 @@ pub(crate) struct Place {
     pub mnemonic: String,
     /// Its line in the source.
     pub source: Option<SourceLine>,
+    /// The callers, if it was inlined, innermost first.
+    pub inlined_at: Vec<SourceLine>,
     /// Its column there, from 1.
     pub column: Option<u32>,
 }
@@ -138,7 +159,7 @@ impl Subject<'_> {
         let name = self.function.values()[value].name.expand();
         let name = name.map(|register| self.function.registers()[register].name.span());
         let text = name.and_then(|span| self.text.get(span.start as usize..span.end as usize));
-        text.map_or_else(|| "a value".to_owned(), |text| format!("`{text}`"))
+        text.map_or_else(|| "a value".to_owned(), str::to_owned)
     }
 
     /// Where an instruction stands, in words.
@@ -148,7 +169,7 @@ impl Subject<'_> {
                 line,
                 source: Some(source),
                 ..
-            }) => format!("{source} (PTX line {line})"),
+            }) => format!("{source} (PTX {line})"),
             Some(Place { line, .. }) => format!("PTX line {line}"),
             None => "another line".to_owned(),
         }
@@ -259,64 +280,35 @@ fn merged(subject: &Subject<'_>, found: Vec<Found>) -> Vec<Finding> {
         if let Some(&at) = places.get(&key) {
             let (finding, more) = &mut findings[at];
             finding.weight += own.weight;
-            finding.severity = finding.severity.max(own.severity);
+            if own.impact == Impact::Wrong || finding.impact == Impact::Minor {
+                finding.impact = own.impact;
+            }
             *more += 1;
             continue;
         }
         places.insert(key, findings.len());
         let finding = Finding {
             kind: own.kind,
-            severity: own.severity,
+            impact: own.impact,
             line: place.line,
             offset: place.offset,
             source: place.source,
             column: place.column,
+            inlined_at: place.inlined_at,
             mnemonic: place.mnemonic,
-            message: own.message,
+            what: own.what,
+            why: own.why,
+            facts: own.facts,
             weight: own.weight,
-            access: None,
+            count: 1,
         };
         findings.push((finding, 0));
     }
     let with_count = |(mut finding, more): (Finding, u32)| {
-        if more > 0 {
-            finding.message += &format!("; {more} more at this line");
-        }
+        finding.count += more;
         finding
     };
     let mut findings: Vec<Finding> = findings.into_iter().map(with_count).collect();
     findings.sort_by_key(|finding| finding.line);
     findings
-}
-
-impl KernelAccesses {
-    /// All findings, those about what accesses cost included, worst first; what is only guessed comes behind the others.
-    pub fn ranked(&self) -> Vec<Finding> {
-        let costly = self.accesses.iter().enumerate();
-        let costly = costly.filter_map(|(index, access)| of_access(index, access));
-        let mut findings: Vec<Finding> = costly.chain(self.found.iter().cloned()).collect();
-        findings.sort_by(|left, right| {
-            let is_guess = |own: &Finding| own.kind == FindingKind::ScatteredAccess;
-            let guesses = is_guess(left).cmp(&is_guess(right));
-            let weight = right.weight.total_cmp(&left.weight);
-            guesses.then(weight).then(left.line.cmp(&right.line))
-        });
-        findings
-    }
-}
-
-fn of_access(index: usize, access: &AccessReport) -> Option<Finding> {
-    let (kind, severity) = access.finding()?;
-    Some(Finding {
-        kind,
-        severity,
-        line: access.line,
-        offset: access.offset,
-        source: access.source.clone(),
-        column: access.column,
-        mnemonic: access.mnemonic.clone(),
-        message: access.to_string(),
-        weight: access.cost.weight(),
-        access: Some(index),
-    })
 }

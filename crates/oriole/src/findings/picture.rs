@@ -1,6 +1,6 @@
 //! A picture of where the lanes of a warp are: lanes from left to right, banks or sectors from top to bottom.
 
-use crate::access_analysis::AccessReport;
+use crate::report::{Access, Unit};
 use oriole_analysis::lane_patterns::LANES;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -22,9 +22,10 @@ struct Row {
 }
 
 /// The picture of an access whose lanes are known, one line for each bank or sector that they touch, counted from that of the first lane.
-pub fn picture(access: &AccessReport) -> Option<String> {
-    let offsets = access.cost.offsets.as_ref()?;
-    let bytes = i64::from(access.cost.request.bytes);
+pub fn picture(access: &Access) -> Option<String> {
+    let offsets = access.offsets.as_ref()?;
+    let bytes = i64::from(access.bytes);
+    let is_shared = access.unit == Unit::Wavefronts;
     let mut rows: BTreeMap<i64, Row> = BTreeMap::new();
     let least = offsets.iter().flatten().min()?;
     for (lane, offset) in offsets.iter().enumerate() {
@@ -32,7 +33,7 @@ pub fn picture(access: &AccessReport) -> Option<String> {
             continue;
         };
         let from = offset - least;
-        match access.is_shared() {
+        match is_shared {
             true => {
                 for word in from.div_euclid(WORD)..=(from + bytes - 1).div_euclid(WORD) {
                     let row = rows.entry(word.rem_euclid(BANKS)).or_default();
@@ -49,7 +50,7 @@ pub fn picture(access: &AccessReport) -> Option<String> {
             }
         }
     }
-    let name = match access.is_shared() {
+    let name = match is_shared {
         true => "bank",
         false => "sector",
     };
@@ -61,7 +62,7 @@ pub fn picture(access: &AccessReport) -> Option<String> {
             .map(|lane| if row.lanes >> lane & 1 != 0 { '#' } else { '.' })
             .collect();
         let count = row.parts.len();
-        let asked = match access.is_shared() {
+        let asked = match is_shared {
             true if count == 1 => "1 word".to_owned(),
             true => format!("{count} words"),
             false => format!("{count} of {SECTOR} bytes"),
