@@ -11,12 +11,12 @@ mod edits;
 use edits::{EDITS, repair};
 use oriole_analysis::liveness::Liveness;
 use oriole_analysis::memory::LocalVariables;
-use oriole_analysis::scalar_evolution::ScalarEvolution;
+use oriole_analysis::scalar_evolution::{Kind, ScalarEvolution};
 use oriole_analysis::{
     Analyses, ControlFlow, Convergence, Dominators, KnownBits, Loops, PostDominators, Uniformity,
 };
 use oriole_generate::{Options, Random, Shapes, generate};
-use oriole_ir::{Editor, Formats, Function, Value, text, verify};
+use oriole_ir::{Block, Definition, Editor, Formats, Function, Instruction, Value, text, verify};
 use oriole_isa::ScalarType;
 use oriole_syntax::scopes::Globals;
 use oriole_translate::into_ssa;
@@ -297,4 +297,133 @@ fn a_value_that_moves_into_a_loop_changes_what_is_computed_of_it() {
     analyses.update(&function, &journal);
     assert!(!expression(&mut analyses, &function));
     assert_eq!(analyses.stale(&function), [""; 0]);
+}
+
+/// A loop inside a loop, both tested at the top. The inner one computes a quotient that is invariant in both.
+const NESTED: &str = "
+    func nested {
+    block0():
+        v0:b32 = mov.u32 #0, %tid.x
+        v1:b32 = mov.u32 #0, %ntid.x
+        v2:b32 = rem.s32 #0, v0, v1
+        v3:b32 = div.s32 #0, v1, 2
+        v4:pred = setp.lt.s32 #0, v0, v1
+        -> block1(v0) next
+    block1(v5:b32):
+        v6:pred = setp.ge.s32 #0, v5, v1
+        bra ->0 if v6
+        -> block5(), block2(v0) next
+    block2(v7:b32):
+        v8:pred = setp.ge.s32 #0, v7, v1
+        bra ->0 if v8
+        -> block4(), block3() next
+    block3():
+        v9:b32 = sub.s32 #0, v2, v3
+        v10:b32 = div.s32 #0, v9, v1
+        v11:b32 = add.s32 #0, v10, v5
+        v12:pred = setp.lt.s32 #0, v11, v1
+        v13:b32 = add.s32 #0, v7, 1
+        -> block2(v13) next
+    block4():
+        v14:b32 = add.s32 #0, v5, 1
+        -> block1(v14) next
+    block5():
+        ret
+    }";
+
+/// A sum of a recurrence and a leaf depends on the place of the leaf. Outside of the loop, the leaf is part of the start.
+#[test]
+fn sums_follow_leaves_into_and_out_of_loops() {
+    let mut function = text::read(NESTED).unwrap().remove(0);
+    let violations = verify(&function);
+    assert!(violations.is_empty(), "{}", violations[0]);
+    let [numerator, quotient, sum, test] = [9, 10, 11, 12].map(Value::from_index);
+    let (before_sum, home) = (
+        defining(&function, sum),
+        function.defining_block(sum).unwrap(),
+    );
+    let mut analyses = Analyses::new();
+    let ask = |analyses: &mut Analyses, function: &Function| {
+        let evolution = analyses.get::<ScalarEvolution>(function);
+        let mut query = evolution.on(function);
+        let asked = query.expression(sum);
+        query.decided_predicate(test, home);
+        query.expressions().kind(asked)
+    };
+    assert_eq!(ask(&mut analyses, &function), Kind::Add);
+    let before_entry_end = defining(&function, Value::from_index(4));
+    for (before, expected) in [
+        (before_entry_end, Kind::Recurrence),
+        (before_sum, Kind::Add),
+    ] {
+        let moved = [numerator, quotient].map(|value| defining(&function, value));
+        let mut editor = Editor::new(&mut function);
+        for instruction in moved {
+            editor.move_before(instruction, before);
+        }
+        let journal = editor.finish();
+        analyses.update(&function, &journal);
+        assert_eq!(ask(&mut analyses, &function), expected);
+        let stale = analyses.stale(&function);
+        assert!(stale.is_empty(), "{stale:?}");
+    }
+}
+
+/// A loop with a quotient in its body and the same one after its exit. One before the test is enough.
+const COMMON: &str = "
+    func common {
+    block0():
+        v0:b32 = mov.u32 #0, %tid.x
+        v1:b32 = mov.u32 #0, %ntid.x
+        -> block1(v0) next
+    block1(v2:b32):
+        v3:pred = setp.ge.s32 #0, v2, v1
+        bra ->0 if v3
+        -> block3(), block2() next
+    block2():
+        v4:b32 = div.s32 #0, v2, v1
+        v5:b32 = add.s32 #0, v2, v4
+        v6:b32 = add.s32 #0, v2, 1
+        v7:pred = setp.ne.s32 #0, v5, v1
+        bra ->0 if v7
+        -> block1(v6), block4() next
+    block3():
+        v8:b32 = div.s32 #0, v2, v1
+        v9:b32 = add.s32 #0, v2, v8
+        -> block4() next
+    block4():
+        ret
+    }";
+
+/// A comparison with a quotient that changes in the loop gives no count, also if that quotient was first computed outside.
+#[test]
+fn counts_follow_leaves_into_loops() {
+    let mut function = text::read(COMMON).unwrap().remove(0);
+    let violations = verify(&function);
+    assert!(violations.is_empty(), "{}", violations[0]);
+    let [test, inside, outside, sum] = [3, 4, 8, 9].map(Value::from_index);
+    let mut analyses = Analyses::new();
+    analyses
+        .get::<ScalarEvolution>(&function)
+        .on(&function)
+        .expression(sum);
+    let [test, removed, moved] = [test, inside, outside].map(|it| defining(&function, it));
+    let mut editor = Editor::new(&mut function);
+    editor.move_before(moved, test);
+    editor.replace_value(inside, outside);
+    editor.remove_instruction(removed);
+    let journal = editor.finish();
+    analyses.update(&function, &journal);
+    let evolution = analyses.get::<ScalarEvolution>(&function);
+    let mut query = evolution.on(&function);
+    let [header, latch] = [1, 2].map(Block::from_index);
+    let count = query.exit_count_of(header, latch).unwrap();
+    assert_eq!(query.expressions().kind(count.exact), Kind::CouldNotCompute);
+}
+
+fn defining(function: &Function, value: Value) -> Instruction {
+    match function.values()[value].definition {
+        Definition::Instruction(instruction) => instruction,
+        _ => panic!("{value} is no result"),
+    }
 }
