@@ -47,6 +47,11 @@ pub const CASES: &[Case] = &[
     ),
     border(
         STORES,
+        "setp.lt.s32 %p1, %x1, %x2; st.global.b32 [%out], %x1; @%p1 bra $L1; bra $L2; $L1: st.global.b32 [%out], %x2;
+         $L2: st.global.b32 [%out+4], %x2;",
+    ),
+    border(
+        STORES,
         "setp.lt.s32 %p1, %x1, %x2; st.global.b32 [%out], %x1; @%p1 st.global.b32 [%out], %x2; st.global.b32 [%out+4], %x1;
          st.global.b16 [%out+6], %h1; st.global.b32 [%out+8], %x1; ld.global.b32 %r1, [%out+8]; st.global.b32 [%out+8], %x2;
          st.global.b32 [%out+12], %r1; and.b32 %r2, %x1, 12; cvt.u64.u32 %rd1, %r2; add.s64 %rd2, %out, %rd1;
