@@ -1,7 +1,7 @@
 //! The JSON schema of a report, made from the declarations of its types.
 //!
 //! ## Method
-//! [`documented`] and [`named`] declare a type once: for Rust, for serde, and for the schema, doc comments included. So the schema is
+//! `documented` and `named` declare a type once: for Rust, for serde, and for the schema, doc comments included. So the schema is
 //! always that of the documents.
 
 use std::collections::BTreeMap;
