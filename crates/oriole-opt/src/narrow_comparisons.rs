@@ -22,8 +22,8 @@
 //! ## Method
 //! Machine code compares 64 bits in two steps, and `ptxas` does not find that one would do; the low half of a register costs nothing. What was
 //! extended is compared as it was before. If only the comparison reads an `and`, the `and` becomes one of 32 bits. The machine's `and`
-//! compares its result with zero, unless a conversion comes between them. If nothing but low halves is read of a counter then, `narrow-counters` makes it one. Answers are
-//! asked for before anything is changed.
+//! compares its result with zero, unless a conversion comes between them. If nothing but low halves is read of a counter then,
+//! `narrow-counters` makes it one. Answers are asked for before anything is changed.
 //!
 //! ## Not done
 //! `setp` with two results, `set`, and comparisons of numbers that may be large (`narrow_comparisons`).

@@ -47,6 +47,7 @@ mod test_file;
 
 pub use execution::{Runnable, runnable};
 pub use kinds::Kind;
+pub use ssa_as_ptx::items;
 pub use test_file::{Fact, Header, Section, SectionName, TestFile};
 
 use std::path::{Path, PathBuf};

@@ -162,7 +162,7 @@ fn register_type(kind: &str) -> String {
 }
 
 /// Items between commas outside of brackets.
-fn items(text: &str) -> Vec<&str> {
+pub fn items(text: &str) -> Vec<&str> {
     let (mut depth, mut start) = (0i32, 0);
     let mut found = Vec::new();
     for (at, byte) in text.bytes().enumerate() {

@@ -4,6 +4,7 @@
 //! A mutant need not be valid: the caller checks and runs it.
 
 use crate::Random;
+use oriole_filetests::items;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -78,7 +79,7 @@ impl Statement {
         is_mnemonic.then(|| Statement {
             guard: guard.to_owned(),
             mnemonic: mnemonic.to_owned(),
-            operands: split(operands),
+            operands: items(operands).into_iter().map(str::to_owned).collect(),
         })
     }
 
@@ -111,27 +112,6 @@ impl Statement {
         );
         !is_other && !self.operands.iter().any(|own| own.contains(['[', '(']))
     }
-}
-
-/// Operands between commas outside of brackets.
-fn split(text: &str) -> Vec<String> {
-    let (mut depth, mut start) = (0i32, 0);
-    let mut found = Vec::new();
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            b'(' | b'{' | b'[' => depth += 1,
-            b')' | b'}' | b']' => depth -= 1,
-            b',' if depth == 0 => {
-                found.push(text[start..at].trim().to_owned());
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    if !text[start..].trim().is_empty() {
-        found.push(text[start..].trim().to_owned());
-    }
-    found
 }
 
 /// The integer that an operand is.
